@@ -1,0 +1,66 @@
+package locks
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
+)
+
+// Do acquires the lock, runs fn and releases the lock, also if fn panics or
+// calls runtime.Goexit.
+//
+// The context given to fn has the values of ctx, carries the token, and ends
+// with ctx or with the lease, whichever comes first; its Err method looks at
+// the clock, as that of Lease.Context does. When ctx ends, renewal ends, so that
+// an fn that does not return cannot hold the lock for ever.
+//
+// Do returns fn's error, joined with an error over ErrLost if the lease was lost
+// before fn returned, or with the error of the release.
+func Do(ctx context.Context, locker Locker, name string, fn func(ctx context.Context, lease *Lease) error) (err error) {
+	if locker == nil {
+		return &Error{Op: "do", Name: name, Kind: ErrBadOption, Err: errors.New("the locker is nil")}
+	}
+	if fn == nil {
+		return &Error{Op: "do", Name: name, Kind: ErrBadOption, Err: errors.New("the function is nil")}
+	}
+	lease, err := locker.Acquire(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if released := lease.Release(ctx); released != nil && !errors.Is(err, released) {
+			err = errors.Join(err, released)
+		}
+	}()
+	stop := context.AfterFunc(ctx, lease.stopRenewing)
+	defer stop()
+
+	work, cancel := lease.within(ctx)
+	defer cancel()
+	return fn(work, lease)
+}
+
+// within returns a context that ends with ctx or with the lease.
+func (l *Lease) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	inner, cancel := context.WithCancelCause(fence.NewContext(ctx, l.Token()))
+	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	return &workContext{Context: inner, lease: l, cancel: cancel}, func() {
+		stop()
+		cancel(context.Canceled)
+	}
+}
+
+// workContext is leaseContext for a context with another parent.
+type workContext struct {
+	context.Context
+	lease  *Lease
+	cancel context.CancelCauseFunc
+}
+
+func (c *workContext) Err() error {
+	if c.lease.ctx.Err() != nil {
+		c.cancel(context.Cause(c.lease.ctx))
+	}
+	return c.Context.Err()
+}

@@ -1,0 +1,191 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
+)
+
+// Lease is a lock that was granted. It is single use: once it has been lost or
+// released it stays so. Its methods may be called concurrently.
+type Lease struct {
+	grant  Grant
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	ended     chan struct{} // closed when the lease can no longer be trusted
+	attempted chan struct{} // closed when Release was called once
+	done      chan struct{} // closed when no goroutine of the lease is left
+
+	mu        sync.Mutex
+	sent      time.Time // the renewal that the deadline counts from
+	noRenewal bool      // the lease is to run out at its deadline
+	cause     error     // why the lease ended; nil while it lives
+	removal   error     // the last result of Grant.Release
+}
+
+// NewLease starts a lease on a grant and the goroutine that renews it and
+// watches its deadline. That goroutine ends some time after the lease has
+// ended: when Grant.Release has settled. The values of ctx, but neither its
+// end nor its deadline, are handed on to Lease.Context.
+//
+// Third-party adapters call it, mostly through Group.NewLease; users of a
+// Locker never do.
+func NewLease(ctx context.Context, g Grant) (*Lease, Control) {
+	return newLease(ctx, g, func() {})
+}
+
+func newLease(ctx context.Context, g Grant, onDone func()) (*Lease, Control) {
+	l := &Lease{
+		grant:     g,
+		sent:      g.Sent,
+		ended:     make(chan struct{}),
+		attempted: make(chan struct{}),
+		done:      make(chan struct{}),
+	}
+	inner, cancel := context.WithCancelCause(fence.NewContext(context.WithoutCancel(ctx), g.Token))
+	l.ctx, l.cancel = &leaseContext{Context: inner, lease: l}, cancel
+	go func() {
+		defer onDone()
+		defer close(l.done)
+		l.watch()
+		l.remove()
+	}()
+	return l, Control{l}
+}
+
+// Name returns the name of the lock.
+func (l *Lease) Name() string { return l.grant.Name }
+
+// Token returns the fencing token of this grant. It never changes.
+func (l *Lease) Token() fence.Token { return l.grant.Token }
+
+// Deadline returns when the lease runs out unless it is renewed before. It
+// moves with each renewal.
+func (l *Lease) Deadline() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sent.Add(l.grant.Validity)
+}
+
+// Context returns a context that carries the token and ends when the lease can
+// no longer be trusted. context.Cause is then an error over ErrLost or
+// ErrReleased. Its Err method looks at the clock when it is called, so a process
+// that was stopped and wakes learns the truth at once; contexts derived from it
+// learn when the runtime's timers have caught up.
+func (l *Lease) Context() context.Context { return l.ctx }
+
+// Release gives the lock back. It returns nil if the lock was freed now or by
+// an earlier call, an error over ErrLost if the lease was gone before, and an
+// error over ErrUnreachable if that could not be found out; removal then goes
+// on in the background until the service frees the lock by itself. It never
+// frees a successor's lock.
+//
+// Lease.Context has ended when Release begins to talk to the service. The end
+// of ctx does not stop it, so that a cancelled caller leaves no lock behind;
+// each attempt is bounded by the adapter's own timeout.
+func (l *Lease) Release(ctx context.Context) error {
+	l.expire()
+	l.end(&Error{Op: "hold", Name: l.grant.Name, Kind: ErrReleased})
+	<-l.attempted
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if errors.Is(l.cause, ErrLost) {
+		return l.cause
+	}
+	if l.removal != nil {
+		return l.failure("release", l.removal)
+	}
+	return nil
+}
+
+// leaseContext adds the look at the clock to a context that a timer ends.
+type leaseContext struct {
+	context.Context
+	lease *Lease
+}
+
+func (c *leaseContext) Err() error {
+	c.lease.expire()
+	return c.Context.Err()
+}
+
+// elapsed is the larger of what the two clocks say: see the package's Caveats.
+func elapsed(since time.Time) time.Duration {
+	now := time.Now()
+	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
+}
+
+func (l *Lease) remaining() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.grant.Validity - elapsed(l.sent)
+}
+
+// expire ends the lease if its time is over.
+func (l *Lease) expire() {
+	if l.remaining() <= 0 {
+		l.lose(fmt.Errorf("its time of %v was over before it was renewed", l.grant.Validity))
+	}
+}
+
+func (l *Lease) lose(reason error) {
+	l.end(&Error{Op: "hold", Name: l.grant.Name, Kind: ErrLost, Err: reason})
+}
+
+// end is the one way out of a live lease; later causes are ignored.
+func (l *Lease) end(cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause != nil {
+		return
+	}
+	l.cause = cause
+	l.cancel(cause)
+	close(l.ended)
+}
+
+func (l *Lease) renewed(sent time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause != nil || l.pastHold() || elapsed(l.sent) >= l.grant.Validity {
+		return false
+	}
+	if sent.After(l.sent) {
+		l.sent = sent
+	}
+	return true
+}
+
+func (l *Lease) wantsRenewal() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cause == nil && !l.pastHold()
+}
+
+func (l *Lease) pastHold() bool {
+	return l.noRenewal || l.grant.MaxHold > 0 && elapsed(l.grant.Sent) >= l.grant.MaxHold
+}
+
+// stopRenewing lets the lease run out at its deadline.
+func (l *Lease) stopRenewing() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.noRenewal = true
+}
+
+// failure wraps what an adapter's function returned, unless it already has.
+func (l *Lease) failure(op string, err error) error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	kind := ErrUnreachable
+	if errors.Is(err, ErrLost) {
+		kind = ErrLost
+	}
+	return &Error{Op: op, Name: l.grant.Name, Kind: kind, Err: err}
+}

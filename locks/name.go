@@ -1,0 +1,68 @@
+package locks
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
+)
+
+// MaxName is the longest lock name, in bytes.
+const MaxName = 4096
+
+// CheckName returns an error over ErrBadName if name is empty or longer than
+// MaxName bytes. Every other string of bytes is a lock name.
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return &Error{Op: "check name", Kind: ErrBadName, Err: fmt.Errorf("it is empty; give 1 to %d bytes", MaxName)}
+	case len(name) > MaxName:
+		return &Error{Op: "check name", Name: name[:64] + "...", Kind: ErrBadName,
+			Err: fmt.Errorf("it has %d bytes; give 1 to %d", len(name), MaxName)}
+	}
+	return nil
+}
+
+// Lineage returns "kind:identity", the lineage of a token whose numbering is
+// identified by identity within a kind of service. An identity that would not
+// fit into fence.MaxLineage is cut and completed by its SHA-256, so that two
+// identities never share a lineage.
+func Lineage(kind, identity string) string {
+	full := kind + ":" + identity
+	if len(full) <= fence.MaxLineage {
+		return full
+	}
+	sum := sha256.Sum256([]byte(identity))
+	tail := "#sha256:" + hex.EncodeToString(sum[:])
+	return full[:fence.MaxLineage-len(tail)] + tail
+}
+
+// NewHolder returns an id that is unique per call, for the Holder of a grant:
+// host name, process id and 128 random bits, such as "web-3.4711.K7Q...". The
+// first two are for the person who reads a refusal; only the last one counts.
+func NewHolder() string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "unknown"
+	}
+	host = strings.Map(func(r rune) rune {
+		if r == '-' || r == '.' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, host)
+	return fmt.Sprintf("%.64s.%d.%s", host, os.Getpid(), rand.Text())
+}
+
+// Validity returns how much of a lease time of ttl a holder may trust: ttl less
+// 1 % for clocks that run at different speed and 2 ms for the time that it
+// takes to signal the end. It is not positive for a ttl below about 2 ms, which
+// an adapter must refuse.
+func Validity(ttl time.Duration) time.Duration {
+	return ttl - ttl/100 - 2*time.Millisecond
+}

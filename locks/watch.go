@@ -1,0 +1,117 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// watch renews the lease and ends it at its deadline; it returns when the lease
+// has ended and no renewal is under way.
+func (l *Lease) watch() {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(l.ctx))
+	results := make(chan error, 1)
+	renewing := false
+	defer func() {
+		cancel()
+		if renewing {
+			<-results
+		}
+	}()
+
+	next := l.grant.Sent.Add(l.grant.renewEvery())
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		l.expire()
+		renews := l.grant.Renew != nil && !renewing && l.wantsRenewal()
+		if renews && !time.Now().Before(next) {
+			renewing = true
+			go func() { results <- l.renew(ctx) }()
+			renews = false
+		}
+		timer.Reset(l.nap(renews, next))
+
+		select {
+		case <-l.ended:
+			return
+		case <-timer.C:
+		case err := <-results:
+			renewing = false
+			every := l.grant.renewEvery()
+			if err != nil {
+				l.grant.warn("renewal", err)
+				every = max(every/4, time.Millisecond)
+			}
+			next = time.Now().Add(every)
+		}
+	}
+}
+
+// nap is the time until something is due. It is cut into parts, because a timer
+// counts monotonic time and the wall clock may have gone further.
+func (l *Lease) nap(renews bool, next time.Time) time.Duration {
+	d := min(l.remaining(), max(l.grant.Validity/8, time.Millisecond))
+	if renews {
+		d = min(d, time.Until(next))
+	}
+	return max(d, 0)
+}
+
+func (l *Lease) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.grant.renewTimeout())
+	defer cancel()
+	sent := time.Now()
+	err := l.grant.Renew(ctx)
+	switch {
+	case err == nil:
+		l.renewed(sent)
+	case errors.Is(err, ErrLost):
+		l.lose(err)
+	}
+	return err
+}
+
+// remove removes the grant's entry after the lease has ended. The first result
+// is what Release returns; an unknown one is tried again while the service may
+// still have the entry.
+func (l *Lease) remove() {
+	started := time.Now()
+	pause := 10 * time.Millisecond
+	for first := true; ; first = false {
+		err := l.removeOnce()
+		known := err == nil || errors.Is(err, ErrLost)
+		l.mu.Lock()
+		// A repeated removal that finds nothing has found its own work done.
+		if first || err == nil {
+			l.removal = err
+		} else if known {
+			l.removal = nil
+		}
+		l.mu.Unlock()
+		if first {
+			close(l.attempted)
+		}
+		if known || elapsed(started) >= l.grant.releaseWindow() {
+			if known {
+				err = nil
+			}
+			if l.grant.Settled != nil {
+				l.grant.Settled(err)
+			}
+			return
+		}
+		l.grant.warn("release", err)
+		time.Sleep(min(pause, l.grant.releaseWindow()))
+		pause = min(2*pause, time.Second)
+	}
+}
+
+func (l *Lease) removeOnce() error {
+	if l.grant.Release == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), l.grant.releaseTimeout())
+	defer cancel()
+	return l.grant.Release(ctx)
+}
