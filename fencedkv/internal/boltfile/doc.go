@@ -1,0 +1,50 @@
+// Package boltfile opens and creates the store's bbolt file so that what was
+// acknowledged stays, and so that damage reaches the caller as an error.
+//
+// [Open] is the way in. It creates a missing file under a temporary name and
+// publishes it with link(2), waits a bounded time for the lock of another
+// process, checks both meta pages and the free list under that lock, writes the
+// current meta page again and syncs it before bbolt sees the file. [File] begins
+// and ends transactions; [Guard] turns bbolt's panics and memory faults into
+// [ErrCorrupt].
+//
+// The file is a plain bbolt file, version 2. What Open reads of it itself:
+//
+//	page header   id uint64, flags uint16, count uint16, overflow uint32
+//	meta          magic uint32 0xED0CDAED, version uint32 2, page size uint32,
+//	              flags uint32, root uint64, sequence uint64, free list uint64,
+//	              high-water page id uint64, transaction id uint64,
+//	              FNV-64a of the 56 bytes before it
+//
+// The metas follow the headers of pages 0 and 1, in the byte order of the
+// machine. The valid one with the higher transaction id is the current one.
+//
+// # Platforms
+//
+// Linux, macOS and the BSDs lock with flock(2). On Linux an [InUseError] names
+// the process that holds the file, elsewhere it does not. Address space is
+// reserved on 64-bit Unix only: on Windows a reservation would make the file
+// that large, on a 32-bit machine there is none to spare, so there a commit that
+// grows the file waits for the open readers.
+//
+// Windows publishes with a move that replaces nothing, and has no sync of a
+// directory. Its locks exclude even their owner, so Open takes a lock byte of
+// its own beside bbolt's: between two users of this package it is exact, but
+// another bbolt program could still write between the check of the meta pages
+// and bbolt's own lock.
+//
+// # Caveats
+//
+// Data pages have no checksum; what stands in them is the business of the
+// layers above. A valid meta page proves that it is one, not that it is the
+// newest ever written: a disk that loses an acknowledged write shows nothing.
+//
+// A lock on a network file system is as good as that file system's. Copying a
+// file while it is open copies a mixture of its states.
+//
+// When bbolt panics while it takes or gives up its own locks it leaves them
+// held. The File is then out of use for good: every later call returns the
+// error, and Close frees the file lock but leaves the mapping until the process
+// ends. A commit that another goroutine has in flight at that very moment may
+// never return.
+package boltfile
