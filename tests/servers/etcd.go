@@ -1,0 +1,108 @@
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/fencedkv/fencedkv/tests/internal/provision"
+)
+
+// EtcdOptions are the settings of one etcd server; nil means the defaults.
+type EtcdOptions struct {
+	// Fsync makes every write reach the disk before it is acknowledged. By
+	// default data survives Kill, but would not survive the machine.
+	Fsync bool
+	// Flags are more arguments of etcd. The default has a heartbeat of 20 ms
+	// and an election timeout of 200 ms, which allows leases of 1 s.
+	Flags []string
+}
+
+// Etcd is an etcd cluster of one member.
+type Etcd struct{ *instance }
+
+// StartEtcd starts an etcd server of the test's own; nil options are the
+// defaults.
+func StartEtcd(t testing.TB, opts *EtcdOptions) *Etcd {
+	t.Helper()
+	s, err := newEtcd(t.Context(), opts)
+	if err != nil {
+		unavailable(t, err)
+	}
+	s.own(t)
+	return &Etcd{s}
+}
+
+func newEtcd(ctx context.Context, opts *EtcdOptions) (*instance, error) {
+	if opts == nil {
+		opts = &EtcdOptions{}
+	}
+	path, err := provision.Etcd(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return newInstance(&etcdProgram{path: path, opts: *opts})
+}
+
+type etcdProgram struct {
+	path string
+	opts EtcdOptions
+	// The peer port is part of the member's identity: it stays for as long as
+	// the client port does.
+	port, peer int
+}
+
+func (*etcdProgram) name() string { return "etcd" }
+
+func (e *etcdProgram) command(dir string, port int) (*exec.Cmd, error) {
+	if e.port != port {
+		peer, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		e.port, e.peer = port, peer
+	}
+	client := fmt.Sprintf("http://127.0.0.1:%d", port)
+	peer := fmt.Sprintf("http://127.0.0.1:%d", e.peer)
+	args := []string{
+		"--name", "test",
+		"--data-dir", filepath.Join(dir, "data", "etcd"),
+		"--listen-client-urls", client, "--advertise-client-urls", client,
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+		"--initial-cluster", "test=" + peer,
+		"--heartbeat-interval", "20", "--election-timeout", "200",
+		"--log-level", "warn",
+	}
+	if !e.opts.Fsync {
+		args = append(args, "--unsafe-no-fsync")
+	}
+	return exec.Command(e.path, append(args, e.opts.Flags...)...), nil
+}
+
+func (*etcdProgram) ready(ctx context.Context, addr string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/health", nil)
+	if err != nil {
+		return err
+	}
+	req.Close = true // no idle connection stays behind in the default transport
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	var answer struct{ Health, Reason string }
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return err
+	}
+	if answer.Health != "true" {
+		return fmt.Errorf("health is %q: %s", answer.Health, answer.Reason)
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package servers
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fencedkv/fencedkv/tests/internal/provision"
+)
+
+// RedisOptions are the settings of one redis-server; nil means the defaults.
+type RedisOptions struct {
+	// AppendOnly keeps the data on disk (appendonly yes, appendfsync always),
+	// so that it is there after Kill and Start. The default keeps nothing.
+	AppendOnly bool
+	// Password of the default user (requirepass). The default is none.
+	Password string
+	// Config are more lines of redis.conf, ACL users for example:
+	// "user alice on >secret ~* +@all". The default user must remain able to
+	// PING with Password.
+	Config []string
+}
+
+// Redis is one redis-server.
+type Redis struct{ *instance }
+
+// StartRedis starts a redis-server of the test's own; nil options are the
+// defaults.
+func StartRedis(t testing.TB, opts *RedisOptions) *Redis {
+	t.Helper()
+	s, err := newRedis(t.Context(), opts)
+	if err != nil {
+		unavailable(t, err)
+	}
+	s.own(t)
+	return &Redis{s}
+}
+
+func newRedis(ctx context.Context, opts *RedisOptions) (*instance, error) {
+	if opts == nil {
+		opts = &RedisOptions{}
+	}
+	path, err := provision.Redis(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return newInstance(&redisProgram{path: path, opts: *opts})
+}
+
+type redisProgram struct {
+	path string
+	opts RedisOptions
+}
+
+func (*redisProgram) name() string { return "redis-server" }
+
+func (r *redisProgram) command(dir string, port int) (*exec.Cmd, error) {
+	lines := []string{
+		"bind 127.0.0.1",
+		fmt.Sprintf("port %d", port),
+		fmt.Sprintf("dir %q", filepath.Join(dir, "data")),
+		"daemonize no",
+		`save ""`,
+		"appendonly no",
+	}
+	if r.opts.AppendOnly {
+		lines = append(lines, "appendonly yes", "appendfsync always")
+	}
+	if r.opts.Password != "" {
+		lines = append(lines, fmt.Sprintf("requirepass %q", r.opts.Password))
+	}
+	lines = append(lines, r.opts.Config...)
+	conf := filepath.Join(dir, "redis.conf")
+	if err := os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	return exec.Command(r.path, conf), nil
+}
+
+func (r *redisProgram) ready(ctx context.Context, addr string) error {
+	conn, err := dial(ctx, addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	commands := [][]string{{"PING"}}
+	if r.opts.Password != "" {
+		commands = [][]string{{"AUTH", r.opts.Password}, {"PING"}}
+	}
+	var reply string
+	for _, command := range commands {
+		fmt.Fprintf(conn, "*%d\r\n", len(command))
+		for _, arg := range command {
+			fmt.Fprintf(conn, "$%d\r\n%s\r\n", len(arg), arg)
+		}
+		if reply, err = in.ReadString('\n'); err != nil {
+			return err
+		}
+	}
+	if reply != "+PONG\r\n" {
+		return fmt.Errorf("PING answered %q", reply)
+	}
+	return nil
+}
+
+// dial connects for one readiness question, which has one second in all.
+func dial(ctx context.Context, addr string) (net.Conn, error) {
+	d := net.Dialer{Timeout: time.Second}
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return conn, conn.SetDeadline(time.Now().Add(time.Second))
+}

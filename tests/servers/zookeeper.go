@@ -1,0 +1,111 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fencedkv/fencedkv/tests/internal/provision"
+)
+
+// ZooKeeperOptions are the settings of one ZooKeeper server; nil means the
+// defaults.
+type ZooKeeperOptions struct {
+	// Fsync makes every write reach the disk before it is acknowledged. By
+	// default data survives Kill, but would not survive the machine.
+	Fsync bool
+	// Config are more lines of zoo.cfg. The default has tickTime=200 (ms), so
+	// that sessions live 400 to 4000 ms.
+	Config []string
+	// JVM are more arguments of java, "-Dzookeeper..." for example.
+	JVM []string
+}
+
+// ZooKeeper is one standalone ZooKeeper server.
+type ZooKeeper struct{ *instance }
+
+// StartZooKeeper starts a ZooKeeper server of the test's own; nil options are
+// the defaults.
+func StartZooKeeper(t testing.TB, opts *ZooKeeperOptions) *ZooKeeper {
+	t.Helper()
+	s, err := newZooKeeper(t.Context(), opts)
+	if err != nil {
+		unavailable(t, err)
+	}
+	s.own(t)
+	return &ZooKeeper{s}
+}
+
+func newZooKeeper(ctx context.Context, opts *ZooKeeperOptions) (*instance, error) {
+	if opts == nil {
+		opts = &ZooKeeperOptions{}
+	}
+	java, err := provision.ZooKeeper(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return newInstance(&zooKeeperProgram{java: java, opts: *opts})
+}
+
+type zooKeeperProgram struct {
+	java provision.Java
+	opts ZooKeeperOptions
+}
+
+func (*zooKeeperProgram) name() string { return "zookeeper" }
+
+func (z *zooKeeperProgram) command(dir string, port int) (*exec.Cmd, error) {
+	lines := append([]string{
+		"dataDir=" + filepath.ToSlash(filepath.Join(dir, "data")),
+		"clientPortAddress=127.0.0.1",
+		fmt.Sprintf("clientPort=%d", port),
+		"tickTime=200",
+		"minSessionTimeout=400",
+		"initLimit=50",
+		"syncLimit=25",
+		"admin.enableServer=false",
+		"4lw.commands.whitelist=ruok,srvr,mntr,stat",
+	}, z.opts.Config...)
+	conf := filepath.Join(dir, "zoo.cfg")
+	if err := os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	args := []string{
+		"-cp", z.java.ClassPath,
+		"-Xms64m", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-XX:-UsePerfData", // no file in the shared temporary directory
+		"-Djava.net.preferIPv4Stack=true",
+		"-Dzookeeper.admin.enableServer=false",
+		"-Dzookeeper.preAllocSize=1024",
+	}
+	if !z.opts.Fsync {
+		args = append(args, "-Dzookeeper.forceSync=no")
+	}
+	args = append(args, z.opts.JVM...)
+	args = append(args, "org.apache.zookeeper.server.quorum.QuorumPeerMain", conf)
+	return exec.Command(z.java.Path, args...), nil
+}
+
+func (*zooKeeperProgram) ready(ctx context.Context, addr string) error {
+	conn, err := dial(ctx, addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "srvr"); err != nil {
+		return err
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(answer), "Mode:") {
+		return fmt.Errorf("srvr answered %q", answer)
+	}
+	return nil
+}
