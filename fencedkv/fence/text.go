@@ -57,7 +57,7 @@ func Parse(s string) (Token, error) {
 	}
 	// ParseUint takes leading zeros, which would give one token two texts.
 	if t.String() != s {
-		return Token{}, badText(s, "it is not in canonical form, which is "+strconv.Quote(t.String()))
+		return Token{}, badText(s, "it is not in canonical form, which is "+strconv.Quote(shorten(t.String())))
 	}
 	if err := t.Validate(); err != nil {
 		return Token{}, fmt.Errorf("%w in text %q", err, shorten(s))
