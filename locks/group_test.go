@@ -1,0 +1,133 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencedkv/fencedkv/locks"
+)
+
+func TestCloseReleasesEveryLeaseAndWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g locks.Group
+		var leases []*locks.Lease
+		for range 3 {
+			end, err := g.Begin("acquire", "jobs")
+			if err != nil {
+				t.Fatal(err)
+			}
+			lease, _, err := g.NewLease(t.Context(), grant(time.Hour))
+			if err != nil {
+				t.Fatal(err)
+			}
+			end()
+			leases = append(leases, lease)
+		}
+		worked := false
+		g.Go(func() { <-g.Closing(); time.Sleep(time.Second); worked = true })
+		if err := g.Close(t.Context()); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		if !worked {
+			t.Error("Close returned before the background work had ended")
+		}
+		for _, lease := range leases {
+			wantEnd(t, lease, locks.ErrReleased)
+		}
+		if err := g.Close(t.Context()); err != nil {
+			t.Errorf("the second Close = %v", err)
+		}
+	}) // synctest fails if a goroutine is left
+}
+
+func TestNothingBeginsAfterClose(t *testing.T) {
+	var g locks.Group
+	if err := g.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Begin("acquire", "jobs"); !errors.Is(err, locks.ErrClosed) {
+		t.Errorf("Begin = %v, want ErrClosed", err)
+	}
+	if g.Go(func() {}) {
+		t.Error("Go started work in a closed group")
+	}
+	if _, _, err := g.NewLease(t.Context(), grant(time.Hour)); !errors.Is(err, locks.ErrClosed) {
+		t.Errorf("NewLease = %v, want ErrClosed", err)
+	}
+}
+
+// TestGrantThatArrivesDuringCloseIsGivenBack: the reply was on its way.
+func TestGrantThatArrivesDuringCloseIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g locks.Group
+		end, err := g.Begin("acquire", "jobs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		closed := make(chan error, 1)
+		go func() { closed <- g.Close(t.Context()) }()
+		<-g.Closing()
+		synctest.Wait()
+		select {
+		case err := <-closed:
+			t.Fatalf("Close returned %v while a call was under way", err)
+		default:
+		}
+		released := false
+		late := grant(time.Hour)
+		late.Release = func(context.Context) error { released = true; return nil }
+		if _, _, err := g.NewLease(t.Context(), late); !errors.Is(err, locks.ErrClosed) {
+			t.Errorf("NewLease = %v, want ErrClosed", err)
+		}
+		if !released {
+			t.Error("the late grant was not given back")
+		}
+		end()
+		end() // harmless
+		if err := <-closed; err != nil {
+			t.Errorf("Close = %v", err)
+		}
+	})
+}
+
+func TestCloseIsBoundedByItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g locks.Group
+		stuck := grant(time.Minute)
+		stuck.ReleaseTimeout, stuck.ReleaseWindow = time.Minute, time.Millisecond
+		stuck.Release = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		end, _ := g.Begin("acquire", "jobs")
+		if _, _, err := g.NewLease(t.Context(), stuck); err != nil {
+			t.Fatal(err)
+		}
+		end()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := g.Close(ctx); !errors.Is(err, locks.ErrCancelled) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close = %v, want ErrCancelled and the deadline's error", err)
+		}
+		// The release that was stuck has failed by then.
+		if err := g.Close(t.Context()); !errors.Is(err, locks.ErrUnreachable) {
+			t.Errorf("Close with time = %v, want ErrUnreachable", err)
+		}
+	})
+}
+
+func TestCloseReportsReleasesThatFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g locks.Group
+		bad := grant(time.Second)
+		bad.Release = func(context.Context) error { return errAway }
+		end, _ := g.Begin("acquire", "jobs")
+		if _, _, err := g.NewLease(t.Context(), bad); err != nil {
+			t.Fatal(err)
+		}
+		end()
+		if err := g.Close(t.Context()); !errors.Is(err, errAway) || !errors.Is(err, locks.ErrUnreachable) {
+			t.Errorf("Close = %v, want the failed release", err)
+		}
+	})
+}

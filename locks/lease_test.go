@@ -1,0 +1,267 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
+	"github.com/fencedkv/fencedkv/locks"
+)
+
+var errAway = errors.New("service away")
+
+func grant(validity time.Duration) locks.Grant {
+	return locks.Grant{
+		Name:     "jobs",
+		Token:    fence.Token{Seq: 7, Lineage: "test:jobs", Holder: "h"},
+		Sent:     time.Now(),
+		Validity: validity,
+		Release:  func(context.Context) error { return nil },
+	}
+}
+
+// wantEnd fails unless the lease's context has ended with a cause over want.
+func wantEnd(t *testing.T, lease *locks.Lease, want error) {
+	t.Helper()
+	if err := lease.Context().Err(); !errors.Is(err, context.Canceled) {
+		t.Fatalf("Context().Err() = %v, want context.Canceled", err)
+	}
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, want) {
+		t.Fatalf("the lease ended with %v, want an error over %v", cause, want)
+	}
+}
+
+func wantLive(t *testing.T, lease *locks.Lease) {
+	t.Helper()
+	if err := lease.Context().Err(); err != nil {
+		t.Fatalf("the lease has ended: %v", context.Cause(lease.Context()))
+	}
+}
+
+func TestLeaseEndsAtItsDeadlineCountedFromTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := grant(time.Second)
+		time.Sleep(300 * time.Millisecond) // the reply took that long
+		lease, _ := locks.NewLease(t.Context(), g)
+		if got, want := lease.Deadline(), g.Sent.Add(time.Second); !got.Equal(want) {
+			t.Errorf("Deadline() = %v, want %v, counted from before the request", got, want)
+		}
+		time.Sleep(699 * time.Millisecond)
+		wantLive(t, lease)
+		<-lease.Context().Done()
+		if got := time.Since(g.Sent); got != time.Second {
+			t.Errorf("Done after %v, want 1s", got)
+		}
+		wantEnd(t, lease, locks.ErrLost)
+		if err := lease.Release(t.Context()); !errors.Is(err, locks.ErrLost) {
+			t.Errorf("Release of a lost lease = %v, want ErrLost", err)
+		}
+	})
+}
+
+// TestErrLooksAtTheClockWhenCalled: the process was stopped, so no timer has
+// fired yet; Err must know all the same.
+func TestErrLooksAtTheClockWhenCalled(t *testing.T) {
+	g := grant(time.Hour)
+	g.Sent = time.Now().Add(-time.Hour)
+	lease, _ := locks.NewLease(t.Context(), g)
+	wantEnd(t, lease, locks.ErrLost)
+}
+
+// TestWallClockCountsWhenTheMonotonicOneStoodStill: a machine that slept.
+func TestWallClockCountsWhenTheMonotonicOneStoodStill(t *testing.T) {
+	g := grant(time.Hour)
+	g.Sent = time.Now().Round(0).Add(-2 * time.Hour) // has a wall reading only
+	lease, _ := locks.NewLease(t.Context(), g)
+	wantEnd(t, lease, locks.ErrLost)
+}
+
+func TestRenewalMovesTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		g := grant(900 * time.Millisecond)
+		g.Renew = func(context.Context) error { calls.Add(1); return nil }
+		lease, _ := locks.NewLease(t.Context(), g)
+		time.Sleep(time.Minute)
+		wantLive(t, lease)
+		if n := calls.Load(); n < 190 || n > 201 {
+			t.Errorf("%d renewals in a minute, want about 200", n)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Errorf("Release = %v", err)
+		}
+		before := calls.Load()
+		time.Sleep(time.Minute)
+		if n := calls.Load(); n != before {
+			t.Errorf("%d renewals after the release, want none", n-before)
+		}
+	})
+}
+
+func TestDeadlineCountsFromBeforeTheRenewalWasSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := grant(time.Second)
+		g.RenewEvery, g.RenewTimeout = 400*time.Millisecond, 500*time.Millisecond
+		first := true
+		g.Renew = func(ctx context.Context) error {
+			if !first {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			first = false
+			time.Sleep(300 * time.Millisecond)
+			return nil
+		}
+		lease, _ := locks.NewLease(t.Context(), g)
+		<-lease.Context().Done()
+		if got, want := time.Since(g.Sent), 1400*time.Millisecond; got != want {
+			t.Errorf("the lease ended after %v, want %v", got, want)
+		}
+	})
+}
+
+func TestOneFailedRenewalIsNotLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls, warned atomic.Int32
+		g := grant(900 * time.Millisecond)
+		g.Warn = func(string, error) { warned.Add(1) }
+		g.Renew = func(context.Context) error {
+			if calls.Add(1)%2 == 1 {
+				return errAway
+			}
+			return nil
+		}
+		lease, _ := locks.NewLease(t.Context(), g)
+		time.Sleep(10 * time.Second)
+		wantLive(t, lease)
+		if warned.Load() == 0 {
+			t.Error("no warning of a failed renewal")
+		}
+		_ = lease.Release(t.Context())
+	})
+}
+
+func TestFailingRenewalsAreLossAtTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := grant(time.Second)
+		g.Renew = func(context.Context) error { return errAway }
+		lease, _ := locks.NewLease(t.Context(), g)
+		<-lease.Context().Done()
+		if got := time.Since(g.Sent); got != time.Second {
+			t.Errorf("lost after %v, want 1s: neither before the deadline nor after it", got)
+		}
+		wantEnd(t, lease, locks.ErrLost)
+		_ = lease.Release(t.Context())
+	})
+}
+
+func TestHungRenewalDoesNotHideTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := grant(time.Second)
+		g.RenewTimeout = time.Hour
+		g.Renew = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		lease, _ := locks.NewLease(t.Context(), g)
+		<-lease.Context().Done()
+		if got := time.Since(g.Sent); got != time.Second {
+			t.Errorf("lost after %v, want 1s", got)
+		}
+		_ = lease.Release(t.Context())
+	})
+}
+
+func TestLossToldByTheServiceIsSignalledAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := grant(time.Hour)
+		g.RenewEvery = time.Second
+		g.Renew = func(context.Context) error { return &locks.Error{Op: "renew", Kind: locks.ErrLost, Err: errAway} }
+		lease, _ := locks.NewLease(t.Context(), g)
+		<-lease.Context().Done()
+		if got := time.Since(g.Sent); got != time.Second {
+			t.Errorf("lost after %v, want 1s, the first renewal", got)
+		}
+		wantEnd(t, lease, locks.ErrLost)
+		wantEnd(t, lease, errAway)
+	})
+}
+
+func TestLostLeaseIsTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lease, control := locks.NewLease(t.Context(), grant(time.Second))
+		control.Lose(errAway)
+		wantEnd(t, lease, locks.ErrLost)
+		if control.Renewed(time.Now()) {
+			t.Error("a lost lease was renewed")
+		}
+		if control.Wants() {
+			t.Error("a lost lease wants to be renewed")
+		}
+		_ = lease.Release(t.Context())
+		wantEnd(t, lease, locks.ErrLost)
+	})
+}
+
+func TestReportedRenewalsMoveTheDeadlineAndNeverBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := grant(time.Second)
+		lease, control := locks.NewLease(t.Context(), g)
+		time.Sleep(500 * time.Millisecond)
+		sent := time.Now()
+		if !control.Renewed(sent) || !control.Renewed(g.Sent.Add(-time.Hour)) {
+			t.Fatal("Renewed refused a live lease")
+		}
+		if got, want := lease.Deadline(), sent.Add(time.Second); !got.Equal(want) {
+			t.Errorf("Deadline() = %v, want %v", got, want)
+		}
+		<-lease.Context().Done()
+		if control.Renewed(time.Now()) {
+			t.Error("a lease was renewed after its deadline")
+		}
+	})
+}
+
+func TestMaxHoldEndsRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := grant(900 * time.Millisecond)
+		g.MaxHold = 5 * time.Second
+		g.Renew = func(context.Context) error { return nil }
+		lease, control := locks.NewLease(t.Context(), g)
+		time.Sleep(g.MaxHold - time.Millisecond)
+		wantLive(t, lease)
+		<-lease.Context().Done()
+		if got := time.Since(g.Sent); got < g.MaxHold || got > g.MaxHold+g.Validity {
+			t.Errorf("the lease ended after %v, want between MaxHold and one lease time later", got)
+		}
+		wantEnd(t, lease, locks.ErrLost)
+		if control.Wants() {
+			t.Error("the lease wants to be renewed after MaxHold")
+		}
+		_ = lease.Release(t.Context())
+	})
+}
+
+func TestContextCarriesTokenAndValuesButNotTheCallersEnd(t *testing.T) {
+	type key struct{}
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "trace"))
+	lease, _ := locks.NewLease(ctx, grant(time.Hour))
+	cancel()
+	wantLive(t, lease)
+	if got, _ := fence.FromContext(lease.Context()); got != lease.Token() {
+		t.Errorf("the context carries %v, want %v", got, lease.Token())
+	}
+	if lease.Context().Value(key{}) != "trace" {
+		t.Error("a value of the caller's context is gone")
+	}
+	child, stop := context.WithCancel(lease.Context())
+	defer stop()
+	if err := lease.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	<-child.Done()
+	if cause := context.Cause(child); !errors.Is(cause, locks.ErrReleased) {
+		t.Errorf("a derived context ended with %v, want ErrReleased", cause)
+	}
+}
