@@ -24,9 +24,12 @@ type File struct {
 	release    func()
 
 	writer sync.Mutex // held by the write transaction
-	mu     sync.Mutex // held while bbolt takes or gives up its inner locks
-	size   int64      // the largest size seen; bbolt never makes a file smaller
-	broken error      // why the file is out of use, nil if it is not
+
+	// mu is held while bbolt takes or gives up its inner locks.
+	mu      sync.Mutex
+	writing *bolt.Tx // the write transaction, nil if there is none
+	size    int64    // the largest size seen; bbolt never makes a file smaller
+	broken  error    // why the file is out of use, nil if it is not
 
 	close    sync.Once
 	closeErr error
@@ -58,6 +61,9 @@ func (f *File) Begin(writable bool) (*bolt.Tx, error) {
 		if err = f.checkSize(); err == nil {
 			tx, err = f.db.Begin(writable)
 		}
+		if err == nil && writable {
+			f.writing = tx
+		}
 		return err
 	})
 	if err != nil && writable {
@@ -69,9 +75,8 @@ func (f *File) Begin(writable bool) (*bolt.Tx, error) {
 // Commit commits a writable transaction. bbolt's errors are returned as they
 // are. After nil the transaction is durable.
 func (f *File) Commit(tx *bolt.Tx) error {
-	defer f.writer.Unlock()
-	err := Guard(f.path, tx.Commit)
-	return f.latchPanic(err)
+	defer f.endWriting(tx)
+	return f.latchPanic(Guard(f.path, tx.Commit))
 }
 
 // Rollback ends a transaction and drops what it wrote. A transaction that has
@@ -81,7 +86,7 @@ func (f *File) Rollback(tx *bolt.Tx) error {
 		return nil
 	}
 	if tx.Writable() {
-		defer f.writer.Unlock()
+		defer f.endWriting(tx)
 		return f.latchPanic(Guard(f.path, tx.Rollback))
 	}
 	return f.locked(tx.Rollback)
@@ -94,11 +99,8 @@ func (f *File) View(fn func(tx *bolt.Tx) error) error {
 	if err != nil {
 		return err
 	}
-	err = func() error {
-		defer f.Rollback(tx)
-		return Guard(f.path, func() error { return fn(tx) })
-	}()
-	return err
+	defer f.Rollback(tx)
+	return Guard(f.path, func() error { return fn(tx) })
 }
 
 // Update runs fn in a write transaction, guarded, and commits if fn returns
@@ -108,16 +110,10 @@ func (f *File) Update(fn func(tx *bolt.Tx) error) error {
 	if err != nil {
 		return err
 	}
-	committing := false
-	defer func() {
-		if !committing {
-			f.Rollback(tx)
-		}
-	}()
+	defer f.Rollback(tx) // does nothing after a commit
 	if err := Guard(f.path, func() error { return fn(tx) }); err != nil {
 		return err
 	}
-	committing = true
 	return f.Commit(tx)
 }
 
@@ -153,6 +149,16 @@ func (f *File) locked(fn func() error) error {
 		f.broken = err
 	}
 	return err
+}
+
+// endWriting lets the next writer in, once for each transaction.
+func (f *File) endWriting(tx *bolt.Tx) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.writing == tx {
+		f.writing = nil
+		f.writer.Unlock()
+	}
 }
 
 func (f *File) latchPanic(err error) error {

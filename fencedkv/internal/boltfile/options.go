@@ -2,7 +2,6 @@ package boltfile
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -65,16 +64,4 @@ func (o *Options) check(path string) error {
 		return fmt.Errorf("fencedkv: open %s: Options.Timeout is %v; it must not be negative", path, o.Timeout)
 	}
 	return nil
-}
-
-// fileOps is the seam at which tests watch what reaches the disk and make it
-// fail. A nil function is the real operation.
-type fileOps struct {
-	writeAt  func(f *os.File, b []byte, off int64) (int, error)
-	datasync func(f *os.File) error
-	sync     func(f *os.File) error
-	syncDir  func(dir string) error
-	link     func(from, to string) error
-	rename   func(from, to string) error // refuses an existing name
-	serve    func()                      // bbolt is about to get the file
 }

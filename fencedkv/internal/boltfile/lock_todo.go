@@ -1,5 +1,0 @@
-package boltfile
-
-import "os"
-
-func unlock(*os.File) {}

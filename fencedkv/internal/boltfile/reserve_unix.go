@@ -1,0 +1,30 @@
+//go:build unix
+
+package boltfile
+
+import (
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// reservation is the address space to map at once, so that a growing file need
+// not be mapped anew, for which bbolt waits until every reader has ended. It
+// costs no memory. 64 GiB is a thousandth of what a process has on amd64;
+// a limit on address space or a file system with a smaller largest file gets
+// less, and 0 leaves it to bbolt.
+func reservation(f *os.File, size int64) int {
+	if strconv.IntSize < 64 {
+		return 0
+	}
+	for _, n := range []int64{64 << 30, 4 << 30} {
+		n = max(n, size/(1<<30)*(2<<30)) // twice a file that is larger
+		b, err := unix.Mmap(int(f.Fd()), 0, int(n), unix.PROT_READ, unix.MAP_SHARED)
+		if err == nil {
+			unix.Munmap(b)
+			return int(n)
+		}
+	}
+	return 0
+}
