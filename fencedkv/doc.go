@@ -1,0 +1,2 @@
+// Package fencedkv is an embedded key-value store that refuses stale writers.
+package fencedkv

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+)
+
+// Header returns the header record.
+func (s *Snapshot) Header() (h Header, err error) {
+	err = s.do(func() error {
+		h, err = s.readHeader()
+		return err
+	})
+	return h, err
+}
+
+// Check reads everything: header, all marks with their number and digest, all
+// values, and that each value belongs to a resource with a mark. It returns the
+// first *Damage that it finds, or ctx's error.
+func (s *Snapshot) Check(ctx context.Context) error {
+	h, err := s.Header()
+	if err != nil {
+		return err
+	}
+	if err := s.checkMarks(ctx, h); err != nil {
+		return err
+	}
+	return s.checkValues(ctx)
+}
+
+// checkEvery is how many records are checked between two looks at the context.
+const checkEvery = 256
+
+func (s *Snapshot) checkMarks(ctx context.Context, h Header) error {
+	var marks, sum uint64
+	err := s.walk(ctx, s.marks, func(k, record []byte) error {
+		if _, err := s.decodeMark(string(k), record); err != nil {
+			return err
+		}
+		marks++
+		sum += digest(string(k), record)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case marks != h.Marks:
+		return &Damage{Path: s.path, Kind: "digest", Problem: fmt.Sprintf("%d marks are there, the header counts %d", marks, h.Marks)}
+	case sum != h.Digest:
+		return &Damage{Path: s.path, Kind: "digest", Problem: "the marks are not those that were last written"}
+	}
+	return nil
+}
+
+func (s *Snapshot) checkValues(ctx context.Context) error {
+	last := ""
+	return s.walk(ctx, s.data, func(k, record []byte) error {
+		if err := s.soundValue(k, record); err != nil {
+			return err
+		}
+		resource, _, _ := DecodeKey(k)
+		if resource == last {
+			return nil
+		}
+		last = resource
+		if s.marks.Get([]byte(resource)) == nil {
+			return &Damage{Path: s.path, Kind: "mark", Resource: resource, Problem: "it is missing, but the resource holds data"}
+		}
+		return nil
+	})
+}
+
+// walk calls fn, which must not keep its arguments, with every record of a
+// bucket in order.
+func (s *Snapshot) walk(ctx context.Context, bucket *bbolt.Bucket, fn func(k, record []byte) error) error {
+	var last []byte
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		done := false
+		err := s.do(func() error {
+			c := bucket.Cursor()
+			k, v := c.First()
+			if last != nil {
+				c.Seek(last)
+				k, v = c.Next()
+			}
+			for range checkEvery {
+				if done = k == nil; done {
+					return nil
+				}
+				if last != nil && bytes.Compare(k, last) <= 0 {
+					return s.misplaced(bucket, k, "it is out of order")
+				}
+				if err := fn(k, v); err != nil {
+					return err
+				}
+				last = append(last[:0], k...)
+				k, v = c.Next()
+			}
+			return nil
+		})
+		if err != nil || done {
+			return err
+		}
+	}
+}

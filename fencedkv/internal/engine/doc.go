@@ -1,0 +1,50 @@
+// Package engine keeps records, marks and transactions of a fencedkv store in
+// one bbolt file. It knows the format and the order of steps, and nothing of
+// the public API: names and limits are checked by its caller.
+//
+// A write is a [Tx]: claims of tokens on resources, and an overlay of writes
+// that waits in memory. [Engine.Do] is the one place where a Tx is decided by
+// fence.Admit and applied. A Tx holds no bbolt state before it is decided, so
+// that several may later be decided and applied in one commit.
+//
+// # File format
+//
+// A file is a bbolt database with three buckets. Integers are big-endian.
+//
+//	bucket    key                                          value
+//	fencedkv  "header"                                     header record
+//	marks     resource                                     mark record
+//	data      resource length (2 bytes), resource, key     value record
+//
+// The length in front keeps the keys of one resource together and in order.
+//
+// Header record, 60 bytes:
+//
+//	offset  size  content
+//	0       8     "fencedkv"
+//	8       4     CRC-32C of all other bytes of the record
+//	12      4     format version, 1
+//	16      16    random id of the store
+//	32      8     number of marks
+//	40      8     digest of all marks
+//	48      4     number of lost commits that were accepted at Open
+//	52      8     when the last one was, Unix time in nanoseconds
+//
+// The first 16 bytes have this meaning in every version, so that a damaged
+// header is told from a newer one.
+//
+// Mark and value records:
+//
+//	offset  size  content
+//	0       1     kind, 'M' or 'V'
+//	1       4     CRC-32C of kind, resource length (2), resource, key length (2), key, content
+//	5             content
+//
+// The key of a mark is empty. The content of a value is the value. The content
+// of a mark is the time it was raised, 8 bytes of Unix time in nanoseconds, and
+// the text form of its token (see package fence).
+//
+// The digest is the sum modulo 2^64 of the first 8 bytes of the SHA-256 of
+// every mark's resource length (2), resource and record. A sum does not depend on
+// the order, and one mark can be taken out of it.
+package engine

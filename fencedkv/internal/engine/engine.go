@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"go.etcd.io/bbolt"
+
+	"github.com/fencedkv/fencedkv/fencedkv/internal/boltfile"
+)
+
+// Options of Open.
+type Options struct {
+	Timeout          time.Duration
+	AcceptLostCommit bool
+	Logger           hclog.Logger // not nil
+}
+
+// Engine is an open file. Its methods may be called concurrently, except that
+// none may be called once Close has begun.
+type Engine struct {
+	file   *boltfile.File
+	path   string
+	id     string
+	writer chan struct{} // holds one element while a Tx is being decided and applied
+	failed atomic.Pointer[failure]
+}
+
+type failure struct{ cause error }
+
+// Open opens or creates the file.
+func Open(path string, o Options) (*Engine, error) {
+	file, err := boltfile.Open(path, boltfile.Options{
+		Timeout:          o.Timeout,
+		Init:             initialize,
+		AcceptLostCommit: o.AcceptLostCommit,
+		Logger:           o.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{file: file, path: path, writer: make(chan struct{}, 1)}
+	if err := e.load(file.RecoveredLostCommit()); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return e, nil
+}
+
+// initialize makes a new file a store.
+func initialize(tx *bbolt.Tx) error {
+	for _, name := range [][]byte{headerBucket, marksBucket, dataBucket} {
+		if _, err := tx.CreateBucket(name); err != nil {
+			return err
+		}
+	}
+	return tx.Bucket(headerBucket).Put(headerKey, newHeader().Encode())
+}
+
+// checkAtOpen is up to how many marks are all checked at Open. It keeps Open
+// quick on large files.
+const checkAtOpen = 1024
+
+// load checks that the file is a store of this version, and records an accepted
+// loss.
+func (e *Engine) load(lostCommit bool) error {
+	var h Header
+	err := e.View(func(s *Snapshot) (err error) {
+		if h, err = s.Header(); err != nil {
+			return err
+		}
+		if h.Marks <= checkAtOpen {
+			return s.checkMarks(context.Background(), h)
+		}
+		return nil
+	})
+	if err != nil || !lostCommit {
+		e.id = h.idText()
+		return err
+	}
+	h.LostCommits++
+	h.LastLost = time.Now()
+	e.id = h.idText()
+	return e.update(func(s *Snapshot) error { return s.header.Put(headerKey, h.Encode()) })
+}
+
+// Path returns the path given to Open.
+func (e *Engine) Path() string { return e.path }
+
+// ID returns the random id that the store was given when it was created.
+func (e *Engine) ID() string { return e.id }
+
+// Close waits for open snapshots and closes the file.
+func (e *Engine) Close() error { return e.file.Close() }
+
+// View runs fn with a snapshot of the last committed state. fn may be code of
+// the user: it may panic, or call runtime.Goexit.
+func (e *Engine) View(fn func(*Snapshot) error) (err error) {
+	s, err := e.begin(false)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if ended := s.end(); err == nil {
+			err = ended
+		}
+	}()
+	return fn(s)
+}
+
+func (e *Engine) begin(writable bool) (*Snapshot, error) {
+	if f := e.failed.Load(); f != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrFailed, e.path, f.cause)
+	}
+	tx, err := e.file.Begin(writable)
+	if err != nil {
+		return nil, err
+	}
+	s := &Snapshot{file: e.file, path: e.path, tx: tx}
+	if err := s.do(s.open); err != nil {
+		return nil, errors.Join(err, s.end())
+	}
+	return s, nil
+}
+
+// fail refuses all further calls. The first cause is kept.
+func (e *Engine) fail(cause error) {
+	e.failed.CompareAndSwap(nil, &failure{cause})
+}

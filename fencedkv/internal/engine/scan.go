@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"bytes"
+	"iter"
+
+	"go.etcd.io/bbolt"
+)
+
+// KV is a key and its value, both copies.
+type KV struct{ Key, Value []byte }
+
+// Scan returns the resource's keys in a range, in order.
+func (s *Snapshot) Scan(resource string, r Range) iter.Seq2[KV, error] {
+	return scan(resource, r, func(step func(*Snapshot, *overlay) error) error { return step(s, nil) })
+}
+
+// Scan returns the resource's keys in a range as t leaves them, in order. Each
+// step looks at the writes anew: of the writes that the loop itself makes, those
+// ahead of it are seen.
+func (t *Tx) Scan(resource string, r Range) iter.Seq2[KV, error] {
+	return scan(resource, r, func(step func(*Snapshot, *overlay) error) error {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.snap == nil {
+			return ErrTxDone
+		}
+		return step(t.snap, t.pending[resource])
+	})
+}
+
+// scan merges stored records and pending writes. Nothing is locked while the
+// loop's body runs, so that it may write and may leave in any way.
+func scan(resource string, r Range, with func(func(*Snapshot, *overlay) error) error) iter.Seq2[KV, error] {
+	return func(yield func(KV, error) bool) {
+		// Each use of the sequence is a scan of its own.
+		sc := &scanner{resource: resource, reverse: r.Reverse}
+		sc.lo, sc.hi = r.bounds()
+		for {
+			var kv KV
+			var ok bool
+			err := with(func(s *Snapshot, o *overlay) (err error) {
+				return s.do(func() error {
+					kv, ok, err = sc.step(s, o)
+					return err
+				})
+			})
+			if err != nil {
+				yield(KV{}, err)
+				return
+			}
+			if !ok || !yield(kv, nil) {
+				return
+			}
+		}
+	}
+}
+
+type scanner struct {
+	resource string
+	reverse  bool
+	lo, hi   []byte // what is left: [lo, hi), hi nil for open
+
+	cursor      *bbolt.Cursor
+	key, record []byte // the stored record that comes next; key nil at the end
+}
+
+// step returns the next key, ok false at the end.
+func (sc *scanner) step(s *Snapshot, o *overlay) (kv KV, ok bool, err error) {
+	if sc.cursor == nil {
+		sc.cursor = s.data.Cursor()
+		if err := sc.load(s, sc.first); err != nil {
+			return KV{}, false, err
+		}
+	}
+	for {
+		p, found := sc.pending(o)
+		key := sc.key
+		switch {
+		case sc.key == nil && !found:
+			return KV{}, false, nil
+		case found && (sc.key == nil || string(sc.key) == p.key || (p.key < string(sc.key)) != sc.reverse):
+			key = []byte(p.key)
+			kv, ok = KV{key, p.record}, p.record != nil
+			if ok {
+				kv.Value = append([]byte{}, p.record[recordHead:]...)
+			}
+		default:
+			value, err := s.decodeValue(sc.resource, sc.key, sc.record)
+			if err != nil {
+				return KV{}, false, err
+			}
+			kv, ok = KV{bytes.Clone(sc.key), append([]byte{}, value...)}, true
+		}
+		stored := sc.key != nil && string(sc.key) == string(key)
+		sc.pass(key)
+		if stored {
+			if err := sc.load(s, sc.advance); err != nil {
+				return KV{}, false, err
+			}
+		}
+		if ok {
+			return kv, true, nil
+		}
+	}
+}
+
+// pass takes key, and what lies before it, out of what is left.
+func (sc *scanner) pass(key []byte) {
+	if sc.reverse {
+		sc.hi = bytes.Clone(key)
+		return
+	}
+	sc.lo = append(bytes.Clone(key), 0) // the lowest key above it
+}
+
+// pending returns the next pending write.
+func (sc *scanner) pending(o *overlay) (p pending, found bool) {
+	switch {
+	case !sc.reverse:
+		p, found = o.ceil(string(sc.lo))
+		return p, found && (sc.hi == nil || p.key < string(sc.hi))
+	case sc.hi == nil:
+		p, found = o.last()
+	default:
+		p, found = o.below(string(sc.hi))
+	}
+	return p, found && p.key >= string(sc.lo)
+}
+
+func (sc *scanner) first() (k, v []byte) {
+	if !sc.reverse {
+		return sc.cursor.Seek(EncodeKey(sc.resource, sc.lo))
+	}
+	end := EncodeKey(sc.resource, sc.hi)
+	if sc.hi == nil {
+		end = successor(end) // never nil: the length in front is below 0xffff
+	}
+	if k, _ := sc.cursor.Seek(end); k == nil {
+		return sc.cursor.Last()
+	}
+	return sc.cursor.Prev()
+}
+
+func (sc *scanner) advance() (k, v []byte) {
+	if sc.reverse {
+		return sc.cursor.Prev()
+	}
+	return sc.cursor.Next()
+}
+
+// load moves the cursor and takes what it finds as the next stored record, if it
+// is still of the range.
+func (sc *scanner) load(s *Snapshot, move func() (k, v []byte)) error {
+	k, v := move()
+	sc.key, sc.record = nil, nil
+	if !bytes.HasPrefix(k, appendPrefix(nil, sc.resource)) {
+		return nil
+	}
+	key := k[2+len(sc.resource):]
+	below, above := string(key) < string(sc.lo), sc.hi != nil && string(key) >= string(sc.hi)
+	switch {
+	case below && sc.reverse || above && !sc.reverse:
+		return nil
+	case below || above:
+		return s.misplaced(s.data, k, "it is out of order")
+	}
+	sc.key, sc.record = key, v
+	return nil
+}

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
+)
+
+// MaxPending is the most that the writes of one Tx may take in memory: keys,
+// values and about 64 bytes for each write. A commit takes about three times as
+// much.
+const MaxPending = 256 << 20
+
+// Claim is a token offered to a resource.
+type Claim struct {
+	Resource string
+	Token    fence.Token
+}
+
+// Tx is claims and the writes that are to be applied under them, all or none.
+// All methods may be called concurrently.
+type Tx struct {
+	claims []Claim // in order of resources, no two alike
+
+	mu      sync.Mutex
+	snap    *Snapshot // set while the function of Do runs
+	over    bool      // the function of Do has returned
+	pending map[string]*overlay
+	size    int
+}
+
+// NewTx returns a Tx with no writes. The claims are in order of their resources
+// and no two are for the same one.
+func NewTx(claims ...Claim) *Tx {
+	return &Tx{claims: claims, pending: make(map[string]*overlay, len(claims))}
+}
+
+// attach lets the function of Do read.
+func (t *Tx) attach(s *Snapshot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.snap = s
+}
+
+// detach ends the use of t by the function of Do.
+func (t *Tx) detach() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.snap, t.over = nil, true
+}
+
+// Claimed returns the token that t claims resource with.
+func (t *Tx) Claimed(resource string) (fence.Token, error) {
+	for _, c := range t.claims {
+		if c.Resource == resource {
+			return c.Token, nil
+		}
+	}
+	return fence.Token{}, fmt.Errorf("%w: %q", ErrNotClaimed, resource)
+}
+
+// Put writes a copy of value. It errors after the function of Do has returned,
+// and over ErrTooLarge beyond MaxPending.
+func (t *Tx) Put(resource string, key, value []byte) error {
+	return t.write(resource, key, EncodeValue(resource, key, value))
+}
+
+// Delete is like Put.
+func (t *Tx) Delete(resource string, key []byte) error {
+	return t.write(resource, key, nil)
+}
+
+func (t *Tx) write(resource string, key, record []byte) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return ErrTxDone
+	}
+	if _, err := t.Claimed(resource); err != nil {
+		return err
+	}
+	if size := t.size + pendingCost + len(key) + len(record); size > MaxPending {
+		return &SizeError{What: "transaction", Size: size, Limit: MaxPending}
+	}
+	o := t.pending[resource]
+	if o == nil {
+		o = new(overlay)
+		t.pending[resource] = o
+	}
+	t.size += o.set(string(key), record)
+	return nil
+}
+
+// Get returns a copy of a value as t leaves it, or ErrNotFound.
+func (t *Tx) Get(resource string, key []byte) ([]byte, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.snap == nil {
+		return nil, ErrTxDone
+	}
+	p, found := t.pending[resource].get(string(key))
+	switch {
+	case !found:
+		return t.snap.Get(resource, key)
+	case p.record == nil:
+		return nil, ErrNotFound
+	}
+	return append([]byte{}, p.record[recordHead:]...), nil
+}

@@ -1,0 +1,39 @@
+package fencedkv
+
+import "github.com/fencedkv/fencedkv/fencedkv/internal/engine"
+
+// Limits, in bytes. Names and keys are not empty and may hold any bytes; a value
+// may be empty. All but MaxTransaction are fixed in the file format.
+const (
+	MaxResource = 512      // the name of a resource
+	MaxKey      = 16 << 10 // a key
+	MaxValue    = 64 << 20 // a value
+
+	// MaxTransaction is the most that the pending writes of one Update may
+	// take: keys, values and 64 bytes for each.
+	MaxTransaction = engine.MaxPending
+)
+
+func checkSize(what string, size, limit int) error {
+	switch {
+	case size == 0:
+		return &ArgumentError{Argument: what, Problem: "is empty"}
+	case size > limit:
+		return &LimitError{What: what, Size: size, Limit: limit}
+	}
+	return nil
+}
+
+func checkResource(name string) error { return checkSize("resource name", len(name), MaxResource) }
+
+func checkKey(key []byte) error { return checkSize("key", len(key), MaxKey) }
+
+func checkPair(key, value []byte) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	if len(value) > MaxValue {
+		return &LimitError{What: "value", Size: len(value), Limit: MaxValue}
+	}
+	return nil
+}

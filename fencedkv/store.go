@@ -1,0 +1,142 @@
+package fencedkv
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/fencedkv/fencedkv/fencedkv/internal/engine"
+)
+
+// Store is an open store. Its methods may be called concurrently. A file is open
+// in one Store at a time, of all processes: share it.
+type Store struct {
+	engine   *engine.Engine
+	refusals *refusalLog
+	running  functions
+
+	// calls is held for reading by every call and for writing by Close.
+	calls     sync.RWMutex
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Open opens the store at path and creates it, with mode 0600, if there is no
+// file. A directory is not created. Creation is atomic: of several processes
+// that create one path at the same time one wins and the others wait for it.
+//
+// Its errors are over ErrInUse, ErrCorrupt, ErrFormat, ErrArgument, or those of
+// the operating system.
+func Open(path string, o *Options) (*Store, error) {
+	if path == "" {
+		return nil, &ArgumentError{Argument: "path", Problem: "is empty"}
+	}
+	if o.timeout() < 0 {
+		return nil, &ArgumentError{Argument: "Options.Timeout", Problem: fmt.Sprintf("is %v; it must not be negative", o.Timeout)}
+	}
+	e, err := engine.Open(path, engine.Options{
+		Timeout:          o.timeout(),
+		AcceptLostCommit: o.acceptLostCommit(),
+		Logger:           o.logger(),
+	})
+	if err != nil {
+		return nil, public(err)
+	}
+	return &Store{engine: e, refusals: newRefusalLog(o.logger())}, nil
+}
+
+// Close waits for the calls that run, refuses later ones with ErrClosed and
+// closes the file. Calling it again waits for the same end and returns the same
+// error. Called by a function that the store runs it closes nothing and returns
+// ErrNested.
+func (s *Store) Close() error {
+	if s == nil || s.engine == nil {
+		return errNotOpen
+	}
+	if s.running.here() {
+		return fmt.Errorf("%w: close", ErrNested)
+	}
+	s.closeOnce.Do(func() {
+		// Never unlocked: a call that comes now or later finds it taken.
+		s.calls.Lock()
+		s.closeErr = public(s.engine.Close())
+	})
+	return s.closeErr
+}
+
+// Path returns the path given to Open.
+func (s *Store) Path() string { return s.engine.Path() }
+
+// ID returns the random id, in hexadecimal, that the store was given when it was
+// created. A copy of the file has the same one.
+func (s *Store) ID() string { return s.engine.ID() }
+
+// Resource returns the resource of that name, which need not exist: the first
+// token that is admitted creates it. It does no I/O. A name of 0 or more than
+// MaxResource bytes makes every use of the Resource an error.
+func (s *Store) Resource(name string) *Resource { return &Resource{store: s, name: name} }
+
+// Check reads the whole store and returns a *CorruptError for the first thing
+// that cannot be right: a record with a wrong checksum or out of order, a value
+// without a mark, or marks that are not, in number and digest, those that were
+// written last. It works on a snapshot: reads and writes go on beside it.
+func (s *Store) Check(ctx context.Context) error {
+	return s.view(ctx, func(snap *engine.Snapshot) error { return snap.Check(ctx) })
+}
+
+// enter begins a call; leave ends it.
+func (s *Store) enter(ctx context.Context) error {
+	switch {
+	case s == nil || s.engine == nil:
+		return errNotOpen
+	case ctx == nil:
+		return errNilContext
+	case s.nested(ctx):
+		return ErrNested
+	case ctx.Err() != nil:
+		return fmt.Errorf("fencedkv: nothing done: %w", engine.Ended(ctx))
+	case !s.calls.TryRLock(): // fails only once Close holds or awaits the lock
+		return ErrClosed
+	}
+	return nil
+}
+
+func (s *Store) leave() { s.calls.RUnlock() }
+
+// view runs a read that is no function of the caller.
+func (s *Store) view(ctx context.Context, fn func(*engine.Snapshot) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	return public(s.engine.View(fn))
+}
+
+// do decides and applies a transaction. fn, which may be nil, is a function of
+// the caller.
+func (s *Store) do(ctx context.Context, tx *engine.Tx, fn func(context.Context) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	// With another context than the function's it would wait for itself all the
+	// same.
+	if s.running.here() {
+		return ErrNested
+	}
+	if fn == nil {
+		err := s.engine.Do(ctx, tx, nil)
+		s.refusals.log(err)
+		return public(err)
+	}
+	var own error
+	err := s.engine.Do(ctx, tx, func() error {
+		own = s.within(ctx, fn)
+		return own
+	})
+	if own != nil {
+		return own
+	}
+	s.refusals.log(err)
+	return public(err)
+}
