@@ -12,8 +12,9 @@ import (
 // that need it, which are then skipped; New and TTL are required.
 //
 // The factory that makes a Service is called once per subtest, and each Service
-// must have a namespace of its own (a prefix, a root, a server), so that
-// subtests may run in parallel.
+// must have a namespace of its own (a prefix, a root, a server), because
+// subtests run at the same time. A subtest that stops or pauses the whole
+// service needs a server of its own: see NeedsOwnServer.
 type Service struct {
 	// New returns a Locker with a connection of its own, as another machine
 	// would have. The kit closes it.
@@ -22,6 +23,16 @@ type Service struct {
 	// TTL is the lease time that New uses unless Config says otherwise. The
 	// shorter it is the faster the kit; a second is good for a real server.
 	TTL time.Duration
+
+	// MaxTTL is the longest lease time that Config may ask for, 0 for no limit.
+	// Subtests that must tell a removed entry from one that ran out ask for
+	// half a minute, or for MaxTTL if that is shorter; below 5 s they get
+	// less sure on a busy machine.
+	MaxTTL time.Duration
+
+	// Patience is how long the kit waits for what must happen before it calls
+	// the duty broken, by default 10 times TTL and 20 s. It is no bound on speed.
+	Patience time.Duration
 
 	// Entries counts what the service stores for the lock name: the holder's
 	// entry and those of waiters, but no counter. Duties 2, 3 and 5.
@@ -48,11 +59,14 @@ type Service struct {
 	Restart func(t testing.TB)
 
 	// Pause makes the service silent, connections staying open, until resume is
-	// called. Duties 3, 6 and 10.
+	// called, which may be twice. Duty 3.
 	Pause func(t testing.TB) (resume func())
 
-	// Cut drops all traffic of one Locker made by New silently, in both
-	// directions, until heal is called. Duties 3 and 6.
+	// Cut holds up all traffic of one Locker made by New silently, in both
+	// directions and on new connections too, until heal is called. As on a real
+	// network, heal may deliver late what was sent, or break the connection, but
+	// never drops bytes out of the middle of a stream. heal may be called twice.
+	// Duties 1, 3, 5, 6, 7 and 10.
 	Cut func(t testing.TB, l locks.Locker) (heal func())
 
 	// LoseReply lets the Locker's next lock-taking request reach the service, loses its
@@ -85,5 +99,6 @@ type Config struct {
 	MaxHold time.Duration
 }
 
-// Factory makes the Service for one subtest.
+// Factory makes the Service for one subtest. The kit calls it from several
+// goroutines at once. See NeedsOwnServer.
 type Factory func(t *testing.T) *Service
