@@ -15,7 +15,7 @@ func (l *Lease) watch() {
 	defer func() {
 		cancel()
 		if renewing {
-			<-results
+			_ = <-results
 		}
 	}()
 

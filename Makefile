@@ -1,0 +1,65 @@
+# `make test` is all that a change must pass; see CONTRIBUTING.md.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+STEP := .ci/step
+MODULE := github.com/fencedkv/fencedkv
+LINT := go tool -modfile=$(CURDIR)/tests/lint/go.mod golangci-lint
+REPORT := go -C tests run ./cmd/testreport -allow-skips allowed-skips.txt
+COVERED := $(MODULE)/fencedkv/fence $(MODULE)/fencedkv $(MODULE)/locks
+
+.PHONY: test services fmt vet lint unit servers demo race kit-soak mutate fuzz
+
+test: ## everything
+	@$(STEP) services $(MAKE) -s services
+	@$(STEP) gofmt $(MAKE) -s fmt
+	@$(STEP) vet $(MAKE) -s vet
+	@$(STEP) lint $(MAKE) -s lint
+	@$(STEP) unit $(MAKE) -s unit
+	@$(STEP) servers $(MAKE) -s servers
+	@$(STEP) demo $(MAKE) -s demo
+	@$(STEP) mutate $(MAKE) -s mutate
+
+services: ## installs Redis, ZooKeeper and etcd, where they are missing
+	cd tests && go run ./servers/install
+
+fmt: ## fails if a file is not as gofmt writes it
+	files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:" $$files; exit 1; fi
+
+vet: ## vet, and a build for each platform
+	go vet ./... && (cd tests && go vet ./...)
+	for platform in linux/386 darwin/arm64 windows/amd64; do \
+		echo "$$platform"; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build ./... ; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go vet ./... ; \
+	done
+
+lint: ## golangci-lint, pinned by tests/lint/go.mod
+	$(LINT) run ./...
+	cd tests && $(LINT) run ./...
+
+unit: ## tests that need no server, under the race detector, and their coverage
+	profile=$$(mktemp); trap 'rm -f "$$profile"' EXIT; \
+	go test -race -json -coverpkg=./fencedkv/...,./locks/... -coverprofile="$$profile" ./... | $(REPORT); \
+	go -C tests run ./cmd/coverage -profile "$$profile" -min 90 $(COVERED)
+
+servers: ## tests on real servers, under the race detector
+	cd tests && go test -race -json -timeout 20m ./... | go run ./cmd/testreport -allow-skips allowed-skips.txt
+
+race: unit servers ## every test under the race detector
+
+demo: ## the demonstration, as the README shows it
+	go run ./cmd/fencedkv-demo
+
+kit-soak: ## the lock kit twenty times on each real server
+	cd tests && go test -race -count 20 -timeout 60m -run '^TestKit' ./redislock ./etcdlock ./zklock
+
+mutate: ## breaks one promise at a time and wants a red test for each
+	cd tests && go run ./cmd/mutate
+
+FUZZTIME ?= 30s
+fuzz: ## each fuzz test for FUZZTIME
+	for package in $$(go list ./...); do \
+		for test in $$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+			go test -run '^$$' -fuzz "^$$test\$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done
