@@ -104,25 +104,11 @@ func (o *opening) attempt() (*File, error) {
 func (o *opening) find() (os.FileInfo, error) {
 	info, err := os.Stat(o.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if target, linkErr := os.Readlink(o.path); linkErr == nil {
-			return nil, fmt.Errorf("it is a symbolic link to %s, which does not exist; "+
-				"a store is not created through a link", target)
-		}
-		if dir := filepath.Dir(o.path); !isDir(dir) {
-			return nil, fmt.Errorf("the directory %s does not exist; create it first", dir)
-		}
-		made, err := o.create(o.path)
-		if err != nil {
-			return nil, fmt.Errorf("create the file: %w", err)
-		}
-		if made {
-			o.created = true
-			o.log.Info("created a store", "file", o.path)
+		if err := o.createMissing(); err != nil {
+			return nil, err
 		}
 		if info, err = os.Stat(o.path); errors.Is(err, fs.ErrNotExist) {
 			return nil, errAgain
-		} else if err != nil {
-			return nil, err
 		}
 	}
 	if err != nil {
@@ -135,6 +121,25 @@ func (o *opening) find() (os.FileInfo, error) {
 		return nil, fmt.Errorf("it is not a regular file (%v)", info.Mode().Type())
 	}
 	return info, nil
+}
+
+func (o *opening) createMissing() error {
+	if target, err := os.Readlink(o.path); err == nil {
+		return fmt.Errorf("it is a symbolic link to %s, which does not exist; "+
+			"a store is not created through a link", target)
+	}
+	if dir := filepath.Dir(o.path); !isDir(dir) {
+		return fmt.Errorf("the directory %s does not exist; create it first", dir)
+	}
+	made, err := o.create(o.path)
+	if err != nil {
+		return fmt.Errorf("create the file: %w", err)
+	}
+	if made {
+		o.created = true
+		o.log.Info("created a store", "file", o.path)
+	}
+	return nil
 }
 
 func isDir(path string) bool {
