@@ -1,0 +1,87 @@
+package proxy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/fencedkv/fencedkv/tests/proxy"
+	"github.com/fencedkv/fencedkv/tests/servers"
+)
+
+func etcdClient(t *testing.T, addr string) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"http://" + addr}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+const (
+	pathTxn   = "/etcdserverpb.KV/Txn"
+	pathRange = "/etcdserverpb.KV/Range"
+	pathPut   = "/etcdserverpb.KV/Put"
+	pathWatch = "/etcdserverpb.Watch/Watch"
+)
+
+func TestEtcdRequestsAreCountedByPath(t *testing.T) {
+	c := proxy.CountEtcd(t, servers.SharedEtcd(t))
+	client := etcdClient(t, c.Addr())
+	ctx := t.Context()
+	if _, err := client.Get(ctx, t.Name()); err != nil {
+		t.Fatal(err)
+	}
+	c.Reset()
+	if _, err := client.Txn(ctx).Then(clientv3.OpPut(t.Name(), strings.Repeat("x", 100<<10))).Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Get(ctx, t.Name()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.Requests(), []string{pathTxn, pathRange}; !slices.Equal(got, want) {
+		t.Errorf("requests: %v, want %v", got, want)
+	}
+	if got := c.RoundTrips(); got != 2 {
+		t.Errorf("round trips: %d, want 2", got)
+	}
+	c.Reset()
+
+	// Both watches share one stream: two messages, one HEADERS frame.
+	for _, key := range []string{"a", "b"} {
+		w := client.Watch(ctx, t.Name()+key, clientv3.WithCreatedNotify())
+		if r := <-w; r.Err() != nil || !r.Created {
+			t.Fatalf("watch: %+v", r)
+		}
+	}
+	if got, want := c.Requests(), []string{pathWatch, pathWatch}; !slices.Equal(got, want) {
+		t.Errorf("requests of two watches: %v, want %v", got, want)
+	}
+}
+
+func TestEtcdReplyIsLostAfterTheTransaction(t *testing.T) {
+	addr := servers.SharedEtcd(t)
+	c := proxy.CountEtcd(t, addr)
+	client, direct := etcdClient(t, c.Addr()), etcdClient(t, addr)
+	if _, err := client.Get(t.Context(), t.Name()); err != nil {
+		t.Fatal(err)
+	}
+	lost := c.DropReply(pathTxn)
+	if _, err := client.Txn(t.Context()).Then(clientv3.OpPut(t.Name(), "x")).Commit(); err == nil {
+		t.Error("transaction whose reply is lost succeeded")
+	}
+	waitFor(t, "the loss", lost)
+	if r, err := direct.Get(t.Context(), t.Name()); err != nil || r.Count != 1 {
+		t.Errorf("the key: %v, %v, want it there once", r, err)
+	}
+	if _, err := client.Put(t.Context(), t.Name(), "y"); err != nil {
+		t.Errorf("after reconnecting: %v", err)
+	}
+	if got := c.Requests(); !slices.Contains(got, pathPut) {
+		t.Errorf("requests: %v, want %s in it", got, pathPut)
+	}
+}

@@ -1,0 +1,130 @@
+package proxy_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/fencedkv/fencedkv/tests/proxy"
+	"github.com/fencedkv/fencedkv/tests/servers"
+)
+
+func TestRedisRequestsAndRoundTripsAreCounted(t *testing.T) {
+	c := proxy.CountRedis(t, servers.SharedRedis(t))
+	client := redisClient(t, c.Addr())
+	ctx := t.Context()
+	key := t.Name()
+	if err := client.Set(ctx, key, "1", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.Requests(), []string{"SET"}; !slices.Equal(got, want) {
+		t.Errorf("requests of a first SET: %v, want %v", got, want)
+	}
+	if got := c.Setup(); !slices.Contains(got, "HELLO") {
+		t.Errorf("setup of a connection: %v, want HELLO in it", got)
+	}
+	c.Reset()
+
+	_, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.Get(ctx, key)
+		p.Incr(ctx, key)
+		p.HGetAll(ctx, key+"/none") // a map or an empty array
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.Requests(), []string{"GET", "INCR", "HGETALL"}; !slices.Equal(got, want) {
+		t.Errorf("requests of a pipeline: %v, want %v", got, want)
+	}
+	if got := c.RoundTrips(); got != 1 {
+		t.Errorf("round trips of a pipeline: %d, want 1", got)
+	}
+
+	client.Get(ctx, key)
+	if got := c.RoundTrips(); got != 2 {
+		t.Errorf("round trips of a pipeline and a GET: %d, want 2", got)
+	}
+	c.Reset()
+	if got := len(c.Requests()) + len(c.Setup()) + c.RoundTrips(); got != 0 {
+		t.Errorf("%d things counted after Reset, want none", got)
+	}
+}
+
+func TestRedisValuesOfAnySizePassUnchanged(t *testing.T) {
+	c := proxy.CountRedis(t, servers.SharedRedis(t))
+	client := redisClient(t, c.Addr())
+	for _, size := range []int{0, 1, 64<<10 - 1, 64 << 10, 1 << 20} {
+		value := make([]byte, size)
+		for i := range value {
+			value[i] = byte(i * 7)
+		}
+		if err := client.Set(t.Context(), t.Name(), value, 0).Err(); err != nil {
+			t.Fatalf("SET of %d bytes: %v", size, err)
+		}
+		got, err := client.Get(t.Context(), t.Name()).Bytes()
+		if err != nil || !slices.Equal(got, value) {
+			t.Errorf("GET of %d bytes: %d bytes, %v, want the same", size, len(got), err)
+		}
+	}
+}
+
+func TestRedisReplyIsLostAfterTheCommandWasExecuted(t *testing.T) {
+	addr := servers.SharedRedis(t)
+	c := proxy.CountRedis(t, addr)
+	client, direct := redisClient(t, c.Addr()), redisClient(t, addr)
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	lost := c.DropReply("INCR")
+	if err := client.Get(t.Context(), t.Name()).Err(); err != redis.Nil {
+		t.Fatalf("GET before the INCR: %v, want it untouched", err)
+	}
+	if err := client.Incr(t.Context(), t.Name()).Err(); !connectionLost(err) {
+		t.Errorf("INCR whose reply is lost: %v, want a lost connection", err)
+	}
+	waitFor(t, "the loss", lost)
+	if got := direct.Get(t.Context(), t.Name()).Val(); got != "1" {
+		t.Errorf("the server has %q, want it executed once", got)
+	}
+	if got := client.Incr(t.Context(), t.Name()).Val(); got != 2 {
+		t.Errorf("the next INCR gave %d, want 2: only one reply is lost", got)
+	}
+}
+
+func TestRedisRequestIsLostBeforeTheServerSeesIt(t *testing.T) {
+	addr := servers.SharedRedis(t)
+	c := proxy.CountRedis(t, addr)
+	client, direct := redisClient(t, c.Addr()), redisClient(t, addr)
+	lost := c.DropRequest("INCR")
+	if err := client.Incr(t.Context(), t.Name()).Err(); !connectionLost(err) {
+		t.Errorf("INCR that is lost: %v, want a lost connection", err)
+	}
+	waitFor(t, "the loss", lost)
+	if err := direct.Get(t.Context(), t.Name()).Err(); err != redis.Nil {
+		t.Errorf("the server's GET: %v, want no such key", err)
+	}
+}
+
+func TestRedisReplyIsHeldUntilReleased(t *testing.T) {
+	addr := servers.SharedRedis(t)
+	c := proxy.CountRedis(t, addr)
+	client, direct := redisClient(t, c.Addr()), redisClient(t, addr)
+	held, release := c.HoldReply("INCR")
+	done := make(chan error, 1)
+	go func() { done <- client.Incr(t.Context(), t.Name()).Err() }()
+	waitFor(t, "the hold", held)
+	if got := direct.Get(t.Context(), t.Name()).Val(); got != "1" {
+		t.Errorf("the server has %q while the reply is held, want 1", got)
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("INCR ended with %v while its reply is held", err)
+	default:
+	}
+	release()
+	if err := <-done; err != nil {
+		t.Errorf("INCR after the release: %v", err)
+	}
+}
