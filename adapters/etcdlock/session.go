@@ -1,0 +1,280 @@
+package etcdlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/fencedkv/fencedkv/locks"
+)
+
+// session is an etcd lease and the entries that hang on it. It is renewed until
+// it ends, or is retired and empty, or the Locker closes; then it is revoked.
+type session struct {
+	*Locker
+	id      clientv3.LeaseID
+	turn    chan struct{} // held by the renewal under way
+	changed chan struct{} // has an element when run should look again
+	retired chan struct{} // closed when no new grant may hang on it
+
+	mu       sync.Mutex
+	sent     time.Time // just before the last renewal was sent
+	entries  map[*entry]struct{}
+	orphans  map[key]struct{}
+	retiring bool
+	over     error // why it can no longer be trusted
+	missing  bool  // etcd says that it does not know the lease
+}
+
+// join returns an entry, not yet in etcd, on a session with time left.
+func (l *Locker) join(ctx context.Context, name string) (*entry, error) {
+	e := &entry{
+		name: name,
+		key:  key(queueOf(l.opts.prefix(), name) + locks.NewHolder()),
+		gone: make(chan struct{}),
+	}
+	for {
+		s, err := l.session(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !s.enter(e) {
+			continue
+		}
+		if s.fresh() {
+			return e, nil
+		}
+		request, cancel := l.request(ctx)
+		err = s.renew(request)
+		cancel()
+		if err == nil {
+			return e, nil
+		}
+		s.leave(e)
+		if s.usable() {
+			return nil, err
+		}
+	}
+}
+
+// session returns the current session, or opens one.
+func (l *Locker) session(ctx context.Context) (*session, error) {
+	if s := l.usable(); s != nil {
+		return s, nil
+	}
+	select {
+	case l.opening <- struct{}{}:
+		defer func() { <-l.opening }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if s := l.usable(); s != nil {
+		return s, nil
+	}
+	ctx, cancel := l.request(ctx)
+	defer cancel()
+	s, err := l.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	l.current = s
+	l.mu.Unlock()
+	l.group.Go(s.run)
+	return s, nil
+}
+
+func (l *Locker) usable() *session {
+	l.mu.Lock()
+	s := l.current
+	l.mu.Unlock()
+	if s == nil || !s.usable() {
+		return nil
+	}
+	return s
+}
+
+func (l *Locker) open(ctx context.Context) (*session, error) {
+	if err := l.checkVersion(ctx); err != nil {
+		return nil, err
+	}
+	ttl := l.opts.ttl()
+	sent := time.Now()
+	granted, err := l.client.Grant(ctx, int64(ttl/time.Second))
+	if err != nil {
+		return nil, err // a lease without keys may be left, until its TTL is over
+	}
+	s := &session{
+		Locker:  l,
+		id:      granted.ID,
+		turn:    make(chan struct{}, 1),
+		changed: make(chan struct{}, 1),
+		retired: make(chan struct{}),
+		sent:    sent,
+		entries: make(map[*entry]struct{}),
+		orphans: make(map[key]struct{}),
+	}
+	if got := time.Duration(granted.TTL) * time.Second; got != ttl {
+		l.group.Go(s.revoke)
+		return nil, &locks.Error{Op: "acquire", Kind: locks.ErrBadOption,
+			Err: fmt.Errorf("TTL is %v, but this etcd grants %v, its minimum (it follows the election timeout); give %v or more", ttl, got, got)}
+	}
+	return s, nil
+}
+
+func (s *session) enter(e *entry) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.retiring {
+		return false
+	}
+	e.s = s
+	s.entries[e] = struct{}{}
+	return true
+}
+
+func (s *session) leave(e *entry) {
+	s.mu.Lock()
+	delete(s.entries, e)
+	s.mu.Unlock()
+	s.poke()
+}
+
+func (s *session) poke() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// orphan retires the session because e's key may be in etcd, now or later. Each
+// renewal from here on removes it, and in the end the lease takes it along.
+func (s *session) orphan(e *entry) {
+	s.mu.Lock()
+	s.orphans[e.key] = struct{}{}
+	s.retireLocked()
+	s.mu.Unlock()
+	s.poke()
+}
+
+func (s *session) retireLocked() {
+	if !s.retiring {
+		s.retiring = true
+		close(s.retired)
+	}
+}
+
+// end says that the session's time is over, or (missing) that etcd no longer
+// has its lease.
+func (s *session) end(reason error, missing bool) {
+	s.mu.Lock()
+	s.retireLocked()
+	s.missing = s.missing || missing
+	var entries []*entry
+	if s.over == nil {
+		s.over = reason
+		for e := range s.entries {
+			if e.rev != 0 {
+				entries = append(entries, e)
+			}
+		}
+	}
+	s.mu.Unlock()
+	for _, e := range entries {
+		e.lose(reason)
+	}
+	s.poke()
+}
+
+// usable reports whether a grant may hang on the session.
+func (s *session) usable() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.retiring && elapsed(s.sent) < s.validity()
+}
+
+// fresh reports whether a grant would have at least half of its time.
+func (s *session) fresh() bool { return elapsed(s.lastSent()) < s.validity()/2 }
+
+func (s *session) lastSent() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent
+}
+
+// exists reports whether etcd may still have the lease and its keys.
+func (s *session) exists() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.missing
+}
+
+// run is the session's goroutine.
+func (s *session) run() {
+	every := s.validity() / 3
+	next := s.lastSent().Add(every)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for s.wanted() {
+		if left := s.validity() - elapsed(s.lastSent()); left <= 0 {
+			s.end(fmt.Errorf("its time of %v was over before it was renewed", s.validity()), false)
+			break
+		}
+		if !time.Now().Before(next) {
+			ctx, cancel := context.WithTimeout(s.closing, min(every, s.opts.requestTimeout()))
+			err := s.renew(ctx)
+			cancel()
+			if err != nil && s.closing.Err() == nil {
+				s.log.Warn("etcdlock: renewal", "lease", fmt.Sprintf("%x", s.id), "error", err)
+				next = time.Now().Add(every / 4)
+			} else {
+				next = s.lastSent().Add(every)
+			}
+		}
+		// In parts, because a timer does not count the time that the machine slept.
+		timer.Reset(max(min(time.Until(next), s.validity()/8), 0))
+		select {
+		case <-timer.C:
+		case <-s.changed:
+		case <-s.closing.Done():
+		}
+	}
+	for s.busy() {
+		<-s.changed // every entry leaves: each way out is bounded
+	}
+	s.revoke()
+}
+
+func (s *session) wanted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over == nil && s.closing.Err() == nil && (!s.retiring || len(s.entries) > 0)
+}
+
+func (s *session) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.entries) > 0
+}
+
+// revoke gives the lease back, with all keys that are left on it. It tries until
+// etcd has forgotten the lease by itself.
+func (s *session) revoke() {
+	s.end(errors.New("the shared lease was given back"), false)
+	for tried := false; s.exists() && (!tried || elapsed(s.lastSent()) < s.opts.ttl()); tried = true {
+		if tried {
+			time.Sleep(retryPause)
+		}
+		ctx, cancel := s.detached()
+		_, err := s.client.Revoke(ctx, s.id)
+		cancel()
+		if err == nil || leaseGone(err) {
+			return
+		}
+		s.log.Warn("etcdlock: revoke", "lease", fmt.Sprintf("%x", s.id), "error", err)
+	}
+}
