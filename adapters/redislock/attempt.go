@@ -1,0 +1,227 @@
+package redislock
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
+	"github.com/fencedkv/fencedkv/locks"
+)
+
+const (
+	// claimTime is how long the first waiter may take after a release has
+	// woken it before the second one looks.
+	claimTime = 50 * time.Millisecond
+
+	// withdrawGrace is how long a failing Acquire waits for its own cleanup,
+	// so that with a healthy server nothing is left when it returns.
+	withdrawGrace = 100 * time.Millisecond
+)
+
+// attempt is one call of Acquire or TryAcquire. Its id becomes the holder of
+// the grant, and all its requests are idempotent by it.
+type attempt struct {
+	locker *Locker
+	name   string
+	keys   keys
+	id     string
+	caller context.Context
+	ctx    context.Context // ends with caller or with the Locker
+	traces bool            // the server may have something of this attempt
+}
+
+func (a *attempt) acquire() (*locks.Lease, error) {
+	l := a.locker
+	var heard *waiter
+	defer func() {
+		if heard != nil {
+			l.wakes.leave(heard)
+		}
+	}()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+
+	var seen error
+	pause := l.options.retryMin()
+	for {
+		ans, sent, err := a.ask(a.ctx, l.options.patience())
+		var delay time.Duration
+		switch {
+		case err == nil && ans.status == "granted" && time.Since(sent) < locks.Validity(l.ttl):
+			return a.lease(ans, sent)
+		case err == nil && ans.status == "held":
+			seen, pause = locks.ErrHeld, l.options.retryMin()
+			delay = l.pollDelay(ans)
+			if heard == nil {
+				heard = l.wakes.join(a.keys.channel(), a.id)
+			}
+		case a.ctx.Err() != nil:
+			return nil, a.ended(seen)
+		case err != nil && hopeless(err):
+			a.withdraw()
+			return nil, failure("acquire", a.name, err)
+		case err != nil:
+			seen = failure("acquire", a.name, err)
+			delay = jitter(pause)
+			pause = min(2*pause, l.options.pollInterval())
+		case ans.status == "granted": // the reply came too late; ask again, which starts the time anew
+			continue
+		default: // over: a repeated request had its grant and it has passed
+			a.id = locks.NewHolder()
+			if heard != nil {
+				l.wakes.leave(heard)
+				heard = nil
+			}
+			continue
+		}
+		if !a.sleep(timer, delay, heard) {
+			return nil, a.ended(seen)
+		}
+	}
+}
+
+// sleep waits for the delay or for the message that it is this attempt's turn.
+// It returns false if the attempt is over.
+func (a *attempt) sleep(timer *time.Timer, delay time.Duration, heard *waiter) bool {
+	var ring chan time.Duration
+	if heard != nil {
+		ring = heard.ring
+	}
+	for {
+		timer.Reset(delay)
+		select {
+		case <-timer.C:
+			return true
+		case delay = <-ring:
+			if delay == 0 {
+				return true
+			}
+		case <-a.ctx.Done():
+			return false
+		}
+	}
+}
+
+// pollDelay is when a waiter asks again if no message comes. Only the two that
+// have waited longest watch the end of the holder's lease, so that the number
+// of requests per handover does not grow with the number of waiters.
+func (l *Locker) pollDelay(ans answer) time.Duration {
+	if ans.rank > 1 {
+		return jitter(l.options.idlePollInterval())
+	}
+	delay := jitter(l.options.pollInterval())
+	if ans.left >= 0 {
+		delay = min(delay, ans.left+time.Millisecond+time.Duration(ans.rank)*claimTime)
+	}
+	return delay
+}
+
+func jitter(d time.Duration) time.Duration {
+	return d - d/10 + rand.N(d/5+1)
+}
+
+func (a *attempt) try() (*locks.Lease, error) {
+	l := a.locker
+	ctx, cancel := context.WithTimeout(a.ctx, l.requestTimeout)
+	defer cancel()
+	ans, sent, err := a.ask(ctx, 0)
+	switch {
+	case err == nil && ans.status == "granted" && time.Since(sent) < locks.Validity(l.ttl):
+		return a.lease(ans, sent)
+	case err == nil && ans.status == "held":
+		return nil, &locks.Error{Op: "acquire", Name: a.name, Kind: locks.ErrHeld}
+	case a.ctx.Err() != nil:
+		return nil, a.ended(nil)
+	case err == nil:
+		err = fmt.Errorf("the grant had run out before the reply came, after %v", time.Since(sent))
+	}
+	a.withdraw()
+	return nil, failure("acquire", a.name, err)
+}
+
+// ask sends one take. The grant counts from sent, which is before the request;
+// each request of an attempt sets the server's time anew.
+func (a *attempt) ask(ctx context.Context, patience time.Duration) (ans answer, sent time.Time, err error) {
+	l := a.locker
+	if err := l.ready(ctx); err != nil {
+		return answer{}, time.Time{}, err
+	}
+	sent = time.Now()
+	ans, err = call(ctx, l, func(ctx context.Context) (answer, error) {
+		return l.take(ctx, a.keys, a.id, patience)
+	})
+	if err != nil || patience > 0 || ans.status == "granted" {
+		a.traces = true
+	}
+	return ans, sent, err
+}
+
+func (a *attempt) lease(ans answer, sent time.Time) (*locks.Lease, error) {
+	l := a.locker
+	grant := ans.number + " " + a.id
+	lease, _, err := l.group.NewLease(a.caller, locks.Grant{
+		Name:           a.name,
+		Token:          fence.Token{Lineage: lineage(l.prefix, a.name), Seq: ans.seq, Holder: a.id},
+		Sent:           sent,
+		Validity:       locks.Validity(l.ttl),
+		Renew:          func(ctx context.Context) error { return l.renew(ctx, a.keys, grant) },
+		RenewEvery:     l.ttl / 3,
+		RenewTimeout:   min(l.requestTimeout, l.ttl/3),
+		MaxHold:        l.options.maxHold(),
+		Release:        func(ctx context.Context) error { return l.release(ctx, a.keys, grant) },
+		ReleaseTimeout: l.requestTimeout,
+		ReleaseWindow:  l.ttl,
+		Warn: func(what string, err error) {
+			l.log.Warn("redislock: "+what, "lock", a.name, "error", err)
+		},
+	})
+	return lease, err
+}
+
+// ended withdraws an attempt whose context is done and returns its error.
+func (a *attempt) ended(seen error) error {
+	a.withdraw()
+	if a.caller.Err() == nil {
+		return &locks.Error{Op: "acquire", Name: a.name, Kind: locks.ErrClosed, Err: seen}
+	}
+	return locks.Cancelled(a.caller, a.name, seen)
+}
+
+// withdraw removes what the server may have of this attempt, in the background
+// if that takes long. What cannot be removed within TTL is forgotten by the
+// server itself: a lock after TTL, a waiter after twice as long.
+func (a *attempt) withdraw() {
+	if !a.traces {
+		return
+	}
+	l := a.locker
+	ctx := context.WithoutCancel(a.caller)
+	done := make(chan struct{})
+	started := l.group.Go(func() {
+		defer close(done)
+		pause := l.options.retryMin()
+		for begun := time.Now(); ; {
+			err := l.withdraw(ctx, a.keys, a.id)
+			if err == nil {
+				return
+			}
+			if hopeless(err) || time.Since(begun) > l.ttl {
+				l.log.Warn("redislock: cleanup of an attempt; the server forgets it by itself", "lock", a.name, "error", err)
+				return
+			}
+			time.Sleep(pause)
+			pause = min(2*pause, l.options.pollInterval())
+		}
+	})
+	if !started {
+		return
+	}
+	grace := time.NewTimer(withdrawGrace)
+	defer grace.Stop()
+	select {
+	case <-done:
+	case <-grace.C:
+	}
+}

@@ -1,0 +1,84 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/fencedkv/fencedkv/locks"
+)
+
+// Client is what a Locker needs of a connection to Redis. *redis.Client (also
+// the one that redis.NewFailoverClient makes for Sentinel), *redis.ClusterClient
+// and redis.UniversalClient have it.
+//
+// Set ContextTimeoutEnabled in the client's options. Without it a request that
+// gets no answer keeps its connection until the client's ReadTimeout is over,
+// its retries included. No call of the Locker waits for that, but Close does.
+type Client interface {
+	redis.Scripter
+	Info(ctx context.Context, section ...string) *redis.StringCmd
+	Subscribe(ctx context.Context, channels ...string) *redis.PubSub
+}
+
+var (
+	_ Client = (*redis.Client)(nil)
+	_ Client = (*redis.ClusterClient)(nil)
+	_ Client = redis.UniversalClient(nil)
+)
+
+// pipeliner is needed for Options.WaitReplicas: WAIT counts the writes of its
+// own connection, so it must follow the script on the same one.
+type pipeliner interface {
+	Pipelined(ctx context.Context, fn func(redis.Pipeliner) error) ([]redis.Cmder, error)
+}
+
+// cluster finds the node that has a key.
+type cluster interface {
+	MasterForKey(ctx context.Context, key string) (*redis.Client, error)
+}
+
+// Dial returns a Locker with a client of its own on the server at address, such
+// as "redis://user:password@host:6379/0" or "rediss://host" for TLS with the
+// system's certificates. It makes no connection; the first Acquire does. Close
+// closes the client. For Sentinel, Cluster or other certificates make the client
+// and use New.
+//
+// The error is over locks.ErrBadOption and never shows the address, which may
+// contain a password.
+func Dial(address string, o *Options) (*Locker, error) {
+	if address == "" {
+		return nil, badOption(errors.New("the address is empty; use redis://host:port"))
+	}
+	opts, err := redis.ParseURL(address)
+	if err != nil {
+		// The parser's message may quote a part of the address.
+		return nil, badOption(errors.New("the address is not understood; use redis://user:password@host:port/database " +
+			"or rediss://..., with special characters of the password percent-encoded"))
+	}
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	opts.ContextTimeoutEnabled = true
+	client := redis.NewClient(opts)
+	l, err := New(client, o)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	l.closeClient = client.Close
+	return l, nil
+}
+
+// node returns what sends the pipelines for the keys of one lock.
+func (l *Locker) node(ctx context.Context, k keys) (pipeliner, error) {
+	if c, ok := l.client.(cluster); ok {
+		return c.MasterForKey(ctx, k.lock())
+	}
+	if p, ok := l.client.(pipeliner); ok {
+		return p, nil
+	}
+	return nil, &locks.Error{Op: "wait for replicas", Kind: locks.ErrBadOption,
+		Err: fmt.Errorf("a %T has no pipelines", l.client)}
+}

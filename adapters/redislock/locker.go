@@ -1,0 +1,145 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/fencedkv/fencedkv/locks"
+)
+
+var _ locks.Locker = (*Locker)(nil)
+
+// Locker acquires locks on one Redis server, or through Sentinel or a Cluster.
+// It is safe for concurrent use. Make it with New or Dial.
+type Locker struct {
+	client         Client
+	closeClient    func() error // nil: the client is the caller's
+	options        *Options
+	prefix         string
+	ttl            time.Duration
+	requestTimeout time.Duration
+	replicas       int
+	shutOut        time.Duration // how long a withdrawn attempt is remembered
+	log            hclog.Logger
+
+	group locks.Group
+	wakes wakes
+	ctx   context.Context // ends with Close
+	stop  context.CancelFunc
+
+	checked   atomic.Bool
+	checking  chan struct{} // a lock that a context can interrupt
+	noPublish sync.Once
+}
+
+// New returns a Locker on client, which stays the caller's: Close does not close
+// it. nil options are the defaults. It makes no request. The error is over
+// locks.ErrBadOption.
+func New(client Client, o *Options) (*Locker, error) {
+	if client == nil {
+		return nil, badOption(errors.New("the client is nil"))
+	}
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if o.waitReplicas() > 0 {
+		_, isCluster := client.(cluster)
+		if _, ok := client.(pipeliner); !ok && !isCluster {
+			return nil, badOption(fmt.Errorf("WaitReplicas needs a client with pipelines, and a %T has none", client))
+		}
+	}
+	l := &Locker{
+		client:         client,
+		options:        o,
+		prefix:         o.prefix(),
+		ttl:            o.ttl(),
+		requestTimeout: o.requestTimeout(),
+		replicas:       o.waitReplicas(),
+		shutOut:        2*o.ttl() + time.Minute,
+		log:            o.logger(),
+		checking:       make(chan struct{}, 1),
+	}
+	l.ctx, l.stop = context.WithCancel(context.Background())
+	l.wakes.locker = l
+	return l, nil
+}
+
+// Acquire takes the lock name, waiting until it is free or ctx is done. Without
+// competition it is one round trip, and one more for the Locker's first lock.
+// While the server cannot be reached or is loading, failing over or read-only,
+// it asks again until ctx is done. An answer that would not change, such as a
+// wrong password, is returned at once over locks.ErrUnreachable.
+//
+// When it returns the grant is in the server's memory; whether it is on disk or
+// on a replica is up to the server's configuration and Options.WaitReplicas.
+func (l *Locker) Acquire(ctx context.Context, name string) (*locks.Lease, error) {
+	a, end, err := l.begin(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return a.acquire()
+}
+
+// TryAcquire takes the lock name if it is free and nobody waits for it, and
+// returns an error over locks.ErrHeld otherwise. It takes at most
+// Options.RequestTimeout.
+func (l *Locker) TryAcquire(ctx context.Context, name string) (*locks.Lease, error) {
+	a, end, err := l.begin(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return a.try()
+}
+
+// begin checks what both ways to acquire check.
+func (l *Locker) begin(ctx context.Context, name string) (*attempt, func(), error) {
+	if err := locks.CheckName(name); err != nil {
+		return nil, nil, err
+	}
+	end, err := l.group.Begin("acquire", name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if ctx.Err() != nil {
+		end()
+		return nil, nil, locks.Cancelled(ctx, name, nil)
+	}
+	work, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(l.ctx, cancel)
+	a := &attempt{
+		locker: l,
+		name:   name,
+		keys:   newKeys(l.prefix, name),
+		id:     locks.NewHolder(),
+		caller: ctx,
+		ctx:    work,
+	}
+	return a, func() { stop(); cancel(); end() }, nil
+}
+
+// Close implements locks.Locker. A client made by Dial is closed when the last
+// request has ended, also if ctx ends before.
+func (l *Locker) Close(ctx context.Context) error {
+	l.stop()
+	err := l.group.Close(ctx)
+	if l.closeClient == nil {
+		return err
+	}
+	if errors.Is(err, locks.ErrCancelled) {
+		go func() {
+			_ = l.group.Close(context.WithoutCancel(ctx))
+			_ = l.closeClient()
+		}()
+		return err
+	}
+	_ = l.closeClient() // a second Close finds it closed
+	return err
+}
