@@ -1,2 +1,71 @@
 // Package fencedkv is an embedded key-value store that refuses stale writers.
+//
+// A lock lease can run out while its holder, paused, still believes in it. No
+// lock client can prevent that; only what is written to can. So every write to
+// a [Resource] carries the fencing token of its lock, the store remembers the
+// highest token that each resource has admitted, and it refuses a write with a
+// lower one. The rule, and what a refusal says, is in package fence.
+//
+// Most programs need two functions: [Open], and [Resource.Exclusive], which
+// acquires the lock of a resource, shuts out older holders and runs a function
+// that reads and writes. With a lock client of another kind, [Resource.Raise]
+// is the first step of a new holder, and Put, Delete and Update take the token
+// that the client gives, or fence.Number of a bare number.
+//
+// # Durability
+//
+// When Raise, Put, Delete or Update returns nil, what it wrote and the mark that
+// it raised are on disk, in one transaction. When it returns an error nothing is
+// applied, with one exception: [ErrUnknownOutcome]. A call whose context ends
+// before its commit begins is not applied; after that the outcome is awaited,
+// whatever the context does.
+//
+// When a commit fails the store refuses every further call with [ErrFailed],
+// because what the file then holds is not known. Close it and open it anew.
+//
+// # Concurrency
+//
+// A [Store] and its resources may be used from any number of goroutines. Writes
+// take effect one after the other; reads see the last one and do not wait.
+// Functions given to Update and View run on their caller's goroutine. They use
+// the transaction that they get: a call of the store with their context is
+// [ErrNested], and so are a write with any context and Close on their goroutine.
+// A function that waits for another goroutine that writes waits for ever.
+//
+// # File format
+//
+// The file is a bbolt database with mode 0600, format version 1. Its buckets:
+//
+//	fencedkv  a header: version, random id, number and digest of all marks
+//	marks     resource → highest token in text form and the time it arrived
+//	data      resource and key → value
+//
+// The header and each record carry a CRC-32C, which covers the names as well as
+// the content. A newer version is refused with [ErrFormat]. Any bbolt tool can
+// read the file; none may write it. Every byte is described in the doc comment
+// of internal/engine.
+//
+// # Caveats
+//
+// The first token binds a resource. Whoever comes first, or offers a huge
+// number, is believed, and tokens of another lineage are refused from then on.
+//
+// A file that is restored from a backup, or repaired with bbolt's tools, has old
+// marks: writers that were shut out since then are let in again.
+// [Options.AcceptLostCommit] does the same for one commit.
+//
+// A copy of the file that is made while the store is open may be damaged. Close
+// the store first.
+//
+// bbolt's pages have no checksum. A damaged record is an error that names it,
+// never a wrong value, and a record that is missing is believed only if its
+// neighbours are sound and enclose it; a mark also only if its resource holds no
+// data. A whole page of records that vanishes without a trace at its borders is
+// found by [Store.Check] alone, which compares all marks with their digest. Open
+// compares them if there are no more than 1024. A missing value that left no
+// trace is not found.
+//
+// Space that is freed is used again, but the file never shrinks. A long View
+// keeps the space that is freed meanwhile from being used again. The file does
+// not belong on a network file system.
 package fencedkv
