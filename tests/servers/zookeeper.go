@@ -79,6 +79,7 @@ func (z *zooKeeperProgram) command(dir string, port int) (*exec.Cmd, error) {
 		"-cp", z.java.ClassPath,
 		"-Xms64m", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-XX:-UsePerfData", // no file in the shared temporary directory
+		"-Djava.io.tmpdir=" + dir,
 		"-Djava.net.preferIPv4Stack=true",
 		"-Dzookeeper.admin.enableServer=false",
 		"-Dzookeeper.preAllocSize=1024",

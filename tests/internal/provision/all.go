@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 )
 
@@ -25,7 +23,10 @@ func All(ctx context.Context, out io.Writer) int {
 	redis, err := Redis(ctx, out)
 	report("redis-server", err, func() string { return firstLine(ctx, redis, "--version") })
 	java, err := ZooKeeper(ctx, out)
-	report("zookeeper", err, func() string { return zooKeeperVersion(java) + ", " + firstLine(ctx, java.Path, "-version") })
+	report("zookeeper", err, func() string {
+		return firstLine(ctx, java.Path, "-cp", java.ClassPath, "org.apache.zookeeper.version.VersionInfoMain") +
+			"; " + firstLine(ctx, java.Path, "-version")
+	})
 	etcd, err := Etcd(ctx, out)
 	report("etcd", err, func() string { return firstLine(ctx, etcd, "--version") })
 	return status
@@ -38,15 +39,4 @@ func firstLine(ctx context.Context, name string, args ...string) string {
 		return fmt.Sprintf("%s: %v", name, err)
 	}
 	return line
-}
-
-// zooKeeperVersion takes the version from the jar's name.
-func zooKeeperVersion(java Java) string {
-	jar, _, _ := strings.Cut(java.ClassPath, ":")
-	if target, err := filepath.EvalSymlinks(jar); err == nil {
-		if version := regexp.MustCompile(`\d+(\.\d+)+`).FindString(filepath.Base(target)); version != "" {
-			return version
-		}
-	}
-	return "of unknown version in " + java.ClassPath
 }

@@ -13,6 +13,10 @@ import (
 // by tests and by nobody else.
 const policyFile = "/usr/sbin/policy-rc.d"
 
+// The second line tells our file, left by a run that was killed, from one of
+// the machine's owner.
+const policy = "#!/bin/sh\n# Written by the tests of fencedkv while apt-get runs.\nexit 101\n"
+
 // installDebian installs packages by apt-get, as root. installed is asked
 // again once the lock is held: another process may have been quicker.
 func installDebian(ctx context.Context, log io.Writer, installed func() bool, packages ...string) error {
@@ -27,7 +31,7 @@ func installDebian(ctx context.Context, log io.Writer, installed func() bool, pa
 			return nil
 		}
 		say(log, "installing %v", packages)
-		remove, err := denyDaemons()
+		remove, err := denyDaemons(policyFile)
 		if err != nil {
 			return err
 		}
@@ -52,20 +56,18 @@ func installDebian(ctx context.Context, log io.Writer, installed func() bool, pa
 	})
 }
 
-// denyDaemons puts the policy file in place unless somebody else has one, and
-// returns what takes it away again.
-func denyDaemons() (remove func(), err error) {
-	f, err := os.OpenFile(policyFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
-	if errors.Is(err, os.ErrExist) {
+// denyDaemons puts the policy file in place unless somebody else has one there,
+// and returns what takes it away again. The installation lock is held.
+func denyDaemons(path string) (remove func(), err error) {
+	there, err := os.ReadFile(path)
+	switch {
+	case err == nil && string(there) != policy:
 		return func() {}, nil
-	}
-	if err != nil {
+	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return nil, err
 	}
-	_, err = f.WriteString("#!/bin/sh\nexit 101\n")
-	if err := errors.Join(err, f.Close()); err != nil {
-		os.Remove(policyFile)
+	if err := os.WriteFile(path, []byte(policy), 0o755); err != nil {
 		return nil, err
 	}
-	return func() { os.Remove(policyFile) }, nil
+	return func() { _ = os.Remove(path) }, nil
 }

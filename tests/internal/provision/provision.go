@@ -12,6 +12,7 @@
 package provision
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -118,19 +119,16 @@ func say(log io.Writer, format string, args ...any) {
 	}
 }
 
-// run runs a command; its output goes to log, and into the error.
+// run runs a command. What it prints is only shown when it fails.
 func run(ctx context.Context, log io.Writer, env []string, name string, args ...string) error {
-	say(log, "  $ %s %s", name, strings.Join(args, " "))
-	var out strings.Builder
+	say(log, "  %s %s", name, strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if log != nil {
-		both := io.MultiWriter(&out, log)
-		cmd.Stdout, cmd.Stderr = both, both
-	}
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, strings.TrimSpace(out.String()))
+	// A killed apt-get leaves half-configured packages; an interrupted one
+	// tidies up.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, bytes.TrimSpace(out))
 	}
 	return nil
 }
