@@ -1,0 +1,191 @@
+package locktest
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
+	"github.com/fencedkv/fencedkv/locks"
+)
+
+const rises = "Tokens rise with every grant: after release, after expiry, across clients, across a restart of the service."
+
+var tokensRise = []part{
+	{"after-release", rises, "", riseAfterRelease},
+	{"after-expiry", rises, "Expire|Cut", riseAfterExpiry},
+	{"across-clients", rises, "", riseAcrossClients},
+	{"from-waiter-to-waiter", rises, "", riseAmongWaiters},
+	{"across-restart" + ownServer, rises, "Restart", riseAcrossRestart},
+	{"one-lineage", "The lineage names one unbroken numbering of one lock; it includes the full name of the lock.", "", oneLineage},
+	{"holder-is-unique", "The holder of a token is unique per grant.", "", holderIsUnique},
+	{"token-is-constant", "The token belongs to the lease and never changes.", "", tokenIsConstant},
+}
+
+// rising demands that a token is valid and above the last one of its lock.
+func (k *kit) rising(last, next fence.Token) {
+	k.Helper()
+	if err := next.Validate(); err != nil {
+		k.broken("a grant has the token %v, which no guard admits: %v", next, err)
+	}
+	if last.IsZero() {
+		return
+	}
+	if next.Seq <= last.Seq || next.Lineage != last.Lineage {
+		k.broken("the grant after %v got %v, want a higher number of the same lineage", last, next)
+	}
+}
+
+func riseAfterRelease(k *kit) {
+	l := k.locker(Config{})
+	var last fence.Token
+	for range 5 {
+		lease := k.acquire(l, lock)
+		k.rising(last, lease.Token())
+		last = lease.Token()
+		k.release(lease)
+	}
+}
+
+func riseAfterExpiry(k *kit) {
+	a, b := k.locker(Config{}), k.locker(Config{})
+	first := k.acquire(a, lock)
+	heal := k.runOut(a, lock)
+	second := k.acquire(b, lock)
+	k.rising(first.Token(), second.Token())
+	heal()
+	k.release(second)
+	third := k.acquire(a, lock)
+	k.rising(second.Token(), third.Token())
+	k.release(third)
+}
+
+func riseAcrossClients(k *kit) {
+	var last fence.Token
+	clients := []locks.Locker{k.locker(Config{}), k.locker(Config{}), k.locker(Config{})}
+	for i := range 6 {
+		lease := k.acquire(clients[i%3], lock)
+		k.rising(last, lease.Token())
+		last = lease.Token()
+		k.release(lease)
+	}
+}
+
+func riseAmongWaiters(k *kit) {
+	ctx, stop := k.patient()
+	defer stop()
+	const waiters = 6
+	clients := []locks.Locker{k.locker(Config{}), k.locker(Config{})}
+	lease := k.acquire(clients[0], lock)
+	grants := make(chan outcome, waiters)
+	for i := range waiters {
+		go func() {
+			lease, err := clients[i%2].Acquire(ctx, lock)
+			grants <- outcome{lease, err}
+		}()
+	}
+	for range waiters {
+		last := lease.Token()
+		k.release(lease)
+		o := k.result(grants, "the release of the lock that it waited for")
+		if o.err != nil {
+			k.broken("a waiter got %v", o.err)
+		}
+		lease = o.lease
+		k.rising(last, lease.Token())
+	}
+	k.release(lease)
+}
+
+func riseAcrossRestart(k *kit) {
+	a, b := k.locker(Config{}), k.locker(Config{})
+	var last fence.Token
+	for range 3 {
+		lease := k.acquire(a, lock)
+		last = lease.Token()
+		k.release(lease)
+	}
+	k.Restart(k.T)
+	for _, l := range []locks.Locker{b, a, k.locker(Config{})} {
+		lease := k.reacquire(l)
+		k.rising(last, lease.Token())
+		last = lease.Token()
+		_ = lease.Release(context.Background()) // the first request after a restart may meet a dead connection
+	}
+}
+
+// reacquire is acquire for a client whose connection broke: errors over
+// ErrUnreachable are allowed for a while.
+func (k *kit) reacquire(l locks.Locker) *locks.Lease {
+	k.Helper()
+	ctx, stop := k.patient()
+	defer stop()
+	var lease *locks.Lease
+	var err error
+	if !k.within(k.patience(), func() bool { lease, err = l.Acquire(ctx, lock); return err == nil }) {
+		k.broken("Acquire of a free lock after the connection came back: %v", err)
+	}
+	return lease
+}
+
+func oneLineage(k *kit) {
+	a, b := k.locker(Config{}), k.locker(Config{})
+	one := k.acquire(a, lock)
+	other := k.acquire(a, "other")
+	if one.Token().Lineage == "" || one.Token().Lineage == other.Token().Lineage {
+		k.broken("two locks have tokens %v and %v, want two lineages", one.Token(), other.Token())
+	}
+	k.release(one)
+	k.release(other)
+	again := k.acquire(b, lock)
+	if got, want := again.Token().Lineage, one.Token().Lineage; got != want {
+		k.broken("another client's token has the lineage %q, want %q as before", got, want)
+	}
+	k.release(again)
+}
+
+func holderIsUnique(k *kit) {
+	seen := map[string]bool{"": true}
+	a, b := k.locker(Config{}), k.locker(Config{})
+	for i, l := range []locks.Locker{a, a, b, b} {
+		for _, name := range []string{lock, "other"} {
+			lease := k.acquire(l, name)
+			if holder := lease.Token().Holder; seen[holder] {
+				k.broken("grant %d has the holder %q, which is empty or was another grant's", i, holder)
+			} else {
+				seen[holder] = true
+			}
+			k.release(lease)
+		}
+	}
+}
+
+func tokenIsConstant(k *kit) {
+	type key struct{}
+	value := rand.Int()
+	ctx, stop := k.patient()
+	defer stop()
+	lease, err := k.locker(Config{}).Acquire(context.WithValue(ctx, key{}, value), lock)
+	if err != nil {
+		k.broken("Acquire of a free lock: %v", err)
+	}
+	first := lease.Token()
+	k.renewed(lease, 2)
+	if got := lease.Token(); got != first {
+		k.broken("the token was %v and is %v after two renewals", first, got)
+	}
+	carried, ok := fence.FromContext(lease.Context())
+	if !ok || carried != first {
+		k.broken("the lease's context carries the token %v, want %v", carried, first)
+	}
+	if got := lease.Context().Value(key{}); got != value {
+		k.broken("the lease's context has lost the values of Acquire's: got %v, want %v", got, value)
+	}
+	if left := time.Until(lease.Deadline()); left > k.TTL {
+		k.broken("the deadline is %v away, want at most the lease time of %v", left, k.TTL)
+	}
+	k.release(lease)
+	if got := lease.Token(); got != first {
+		k.broken("the token was %v and is %v after the release", first, got)
+	}
+}

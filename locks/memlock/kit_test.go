@@ -1,0 +1,15 @@
+package memlock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fencedkv/fencedkv/locks/internal/wire"
+	"github.com/fencedkv/fencedkv/locks/locktest"
+)
+
+func TestKit(t *testing.T) {
+	locktest.Run(t, func(*testing.T) *locktest.Service {
+		return wire.Service(300*time.Millisecond, wire.Wrap{})
+	})
+}
