@@ -1,0 +1,43 @@
+package play
+
+import (
+	"math/bits"
+
+	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/event"
+)
+
+// tally is what the clients of one act were told.
+type tally struct {
+	before       int
+	acknowledged []int // the withdrawals to which the store said yes
+}
+
+// result compares it with the balance at the end.
+func (t *tally) result(after int) event.Result {
+	expected := t.before
+	for _, amount := range t.acknowledged {
+		expected -= amount
+	}
+	return event.Result{Expected: expected, Actual: after, LostUpdates: lost(t.acknowledged, after-expected)}
+}
+
+// lost is the least number of withdrawals that add up to missing. If none do,
+// all count as lost: the balance is then not explained by the others either.
+func lost(amounts []int, missing int) int {
+	least := len(amounts)
+	if missing != 0 {
+		least = max(least, 1)
+	}
+	for set := range uint(1) << len(amounts) {
+		sum := 0
+		for i, amount := range amounts {
+			if set&(1<<i) != 0 {
+				sum += amount
+			}
+		}
+		if sum == missing {
+			least = min(least, bits.OnesCount(set))
+		}
+	}
+	return least
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/client"
+	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/event"
+	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/play"
+	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/process"
+	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/resource"
+	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/service"
+	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/timeline"
+)
+
+// The exit statuses.
+const (
+	exitShown       = 0
+	exitNotShown    = 1
+	exitUsage       = 2
+	exitUnreachable = 3
+	exitInterrupted = 130 // 128 + SIGINT, as shells count
+)
+
+// run is the program: with a role it is one of the processes of the play, and
+// without one it is the play. It ends early when ctx does, or at a signal.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) string) int {
+	if role := process.Role(env); role != "" {
+		return runRole(ctx, role, stdin, stdout, stderr)
+	}
+	complain := func(err error) { fmt.Fprintf(stderr, "fencedkv-demo: %v\n", err) }
+	flags, lock, err := parse(args, stdout, stderr)
+	if errors.Is(err, errDone) {
+		return exitShown
+	}
+	if err != nil {
+		complain(err)
+		fmt.Fprintln(stderr, "See fencedkv-demo --help.")
+		return exitUsage
+	}
+
+	ctx, stop := signal.NotifyContext(ctx, endSignals...)
+	defer stop()
+	summary, err := play.Run(ctx, play.Config{
+		Lock: lock, Pause: flags.Pause, Sink: sink(flags, stdout, env), Warn: complain,
+	})
+	if err != nil {
+		return explain(ctx, err, lock, stderr)
+	}
+	if !summary.Shown {
+		complain(fmt.Errorf("not shown: %s", reason(summary, flags)))
+		return exitNotShown
+	}
+	return exitShown
+}
+
+// runRole is one process of the play.
+func runRole(ctx context.Context, role string, stdin io.Reader, stdout, stderr io.Writer) int {
+	roles := map[string]func(context.Context, *process.Conn) error{
+		play.RoleClient:   client.Run,
+		play.RoleResource: resource.Run,
+	}
+	do, ok := roles[role]
+	if !ok {
+		fmt.Fprintf(stderr, "fencedkv-demo: %s: no such role\n", role)
+		return exitUsage
+	}
+	ctx, parent := process.Parent(ctx, stdin, stdout)
+	if err := do(ctx, parent); err != nil && ctx.Err() == nil {
+		fmt.Fprintln(stderr, err)
+		return exitNotShown
+	}
+	return exitShown
+}
+
+// sink chooses how events are shown.
+func sink(flags *cli, stdout io.Writer, env func(string) string) event.Sink {
+	if flags.JSON {
+		return event.NewJSON(stdout)
+	}
+	file, ok := stdout.(*os.File)
+	colour := ok && isatty.IsTerminal(file.Fd()) && env("NO_COLOR") == "" && env("TERM") != "dumb"
+	return timeline.New(stdout, colour)
+}
+
+// explain says why the play has not come to its end, and what to do.
+func explain(ctx context.Context, err error, lock service.Config, stderr io.Writer) int {
+	say := func(format string, args ...any) { fmt.Fprintf(stderr, "fencedkv-demo: "+format+"\n", args...) }
+	if ctx.Err() != nil {
+		say("interrupted; nothing is left running")
+		return exitInterrupted
+	}
+	switch play.KindOf(err) {
+	case service.Usage:
+		say("%v", err)
+		say("give a --ttl that the service keeps, or leave it out")
+		return exitUsage
+	case service.Unreachable:
+		say("%v", err)
+		say("is it running at %s? --lock=memory needs no service", lock)
+		return exitUnreachable
+	}
+	say("not shown: %v", err)
+	return exitNotShown
+}
+
+// reason says what a play to the end has failed to show.
+func reason(s event.Summary, flags *cli) string {
+	switch {
+	case s.LostUpdates.Fenced > 0 || s.Expected.Fenced != s.Actual.Fenced:
+		return "the fenced act lost an update"
+	case flags.Pause == client.PauseNone:
+		return "with --pause=none nobody writes late, so that no update is lost; leave it out"
+	}
+	return "the unfenced act happened to lose no update; try again"
+}
