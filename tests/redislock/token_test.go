@@ -1,0 +1,182 @@
+package redislock_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fencedkv/fencedkv/adapters/redislock"
+	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/proxy"
+	"github.com/fencedkv/fencedkv/tests/servers"
+)
+
+const maxNumber = 1<<53 - 1
+
+func TestTokensRiseAcrossReleaseAndClients(t *testing.T) {
+	t.Parallel()
+	addr, prefix := servers.SharedRedis(t), space()
+	var before uint64
+	for i := range 6 {
+		l := newLocker(t, newClient(t, addr), &redislock.Options{Prefix: prefix})
+		lease := acquire(t, l, "jobs")
+		if got := lease.Token().Seq; got <= before {
+			t.Fatalf("grant %d: number %d, want more than %d", i, got, before)
+		}
+		before = lease.Token().Seq
+		if got, want := lease.Token().Lineage, "redis:"+strings.ReplaceAll(prefix, ":", "%3A")+":jobs"; got != want {
+			t.Errorf("lineage %q, want %q", got, want)
+		}
+		release(t, lease)
+	}
+}
+
+func TestLostCounterIsFollowedByAHigherNumber(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartRedis(t, nil)
+	client := newClient(t, srv.Addr())
+	l := newLocker(t, client, &redislock.Options{Prefix: "p"})
+	losses := map[string]func(){
+		"FLUSHALL": func() { client.FlushAll(t.Context()) },
+		"DEL last": func() { client.Del(t.Context(), key("p", "a")+"last") },
+		"killed and empty": func() {
+			srv.Restart(t)
+			eventually(t, "ping", func() bool { return client.Ping(t.Context()).Err() == nil })
+		},
+	}
+	for what, lose := range losses {
+		lease := acquire(t, l, "a")
+		before := lease.Token().Seq
+		release(t, lease)
+		lose()
+		if n := client.Exists(t.Context(), key("p", "a")+"last").Val(); n != 0 {
+			t.Fatalf("%s: the counter is still there", what)
+		}
+		lease = acquire(t, l, "a")
+		if got := lease.Token().Seq; got <= before {
+			t.Errorf("after %s: number %d, want more than %d", what, got, before)
+		}
+		release(t, lease)
+	}
+}
+
+func TestNumbersAreExactAndAboveTheLast(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	l := newLocker(t, client, &redislock.Options{Prefix: prefix})
+	// All ahead of the clock, so that the last number counts.
+	for _, last := range []uint64{1<<52 + 1, 8_999_999_999_999_999, maxNumber - 2, maxNumber - 1} {
+		k := key(prefix, "a")
+		client.Set(t.Context(), k+"last", fmt.Sprintf("%d somebody", last), 0)
+		lease := acquire(t, l, "a")
+		if got, want := lease.Token().Seq, last+1; got != want {
+			t.Errorf("after %d: number %d, want %d", last, got, want)
+		}
+		if got, want := client.Get(t.Context(), k+"lock").Val(), fmt.Sprintf("%d %s", last+1, lease.Token().Holder); got != want {
+			t.Errorf("after %d: the server has %q, want %q", last, got, want)
+		}
+		release(t, lease)
+	}
+	// All behind the clock; from 1e14 Lua's tostring would lose digits.
+	for _, last := range []string{"1", "100000000000001", "999999999999999"} {
+		client.Set(t.Context(), key(prefix, "a")+"last", last+" somebody", 0)
+		lease := acquire(t, l, "a")
+		if at := time.UnixMicro(int64(lease.Token().Seq)); time.Since(at).Abs() > time.Hour {
+			t.Errorf("after %s: number %d, which as a time is %v, want now", last, lease.Token().Seq, at)
+		}
+		release(t, lease)
+	}
+}
+
+func TestNumbersAreNotContinuedBeyond53Bits(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	l := newLocker(t, client, &redislock.Options{Prefix: prefix})
+	for _, last := range []string{
+		strconv.Itoa(maxNumber), strconv.Itoa(maxNumber + 1), "9007199254740993",
+		"18446744073709551615", strings.Repeat("9", 400), "1e3", "0x10", "-1", "many",
+	} {
+		client.Set(t.Context(), key(prefix, "a")+"last", last+" somebody", 0)
+		for op, f := range map[string]func() (*locks.Lease, error){
+			"Acquire":    func() (*locks.Lease, error) { return l.Acquire(t.Context(), "a") },
+			"TryAcquire": func() (*locks.Lease, error) { return l.TryAcquire(t.Context(), "a") },
+		} {
+			_, err := f()
+			if !errors.Is(err, locks.ErrUnsupported) {
+				t.Errorf("%s after %q: %v, want ErrUnsupported", op, last, err)
+			}
+		}
+		if n := client.Exists(t.Context(), key(prefix, "a")+"lock").Val(); n != 0 {
+			t.Fatalf("after %q: the lock is taken without a number", last)
+		}
+	}
+}
+
+func TestCounterExpiresADayAfterItsNumber(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	l := newLocker(t, client, &redislock.Options{Prefix: prefix})
+	ahead := uint64(time.Now().Add(1000 * time.Hour).UnixMicro())
+	client.Set(t.Context(), key(prefix, "a")+"last", fmt.Sprintf("%d somebody", ahead), 0)
+	for range 2 { // released by the second round: that must not end the expiry
+		lease := acquire(t, l, "a")
+		release(t, lease)
+		at := client.Do(t.Context(), "PEXPIRETIME", key(prefix, "a")+"last").Val()
+		if want := int64(lease.Token().Seq/1000) + 24*60*60*1000; at != want {
+			t.Errorf("the counter expires at %v, want %d", at, want)
+		}
+	}
+}
+
+func TestLostReplyOfTheTakeGivesTheSameToken(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	direct := newClient(t, servers.SharedRedis(t))
+	counter := proxy.CountRedis(t, servers.SharedRedis(t))
+	l := newLocker(t, newClient(t, counter.Addr()), &redislock.Options{Prefix: prefix})
+	release(t, acquire(t, l, "warm"))
+
+	lost := counter.DropReply("EVALSHA")
+	lease := acquire(t, l, "a")
+	<-lost
+	want := fmt.Sprintf("%d %s", lease.Token().Seq, lease.Token().Holder)
+	for _, k := range []string{"lock", "last"} {
+		if got := direct.Get(t.Context(), key(prefix, "a")+k).Val(); got != want {
+			t.Errorf("%s is %q, want %q: the repeated take minted again", k, got, want)
+		}
+	}
+
+	lost = counter.DropReply("EVALSHA")
+	if err := lease.Release(t.Context()); err != nil {
+		t.Errorf("Release whose reply was lost once: %v, want nil", err)
+	}
+	<-lost
+}
+
+// A take that runs again after its grant was released must not take the lock
+// for nobody.
+func TestLateCopyOfAReleasedTakeIsRefused(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	recorder := &recorder{Client: client}
+	l := newLocker(t, recorder, &redislock.Options{Prefix: prefix})
+	release(t, acquire(t, l, "a"))
+	if len(recorder.takes) == 0 {
+		t.Fatal("no take was recorded")
+	}
+	for _, again := range recorder.takes {
+		if got := again(t.Context()); len(got) != 1 || got[0] != "over" {
+			t.Errorf("the late copy got %v, want over", got)
+		}
+	}
+	if n := client.Exists(t.Context(), key(prefix, "a")+"lock").Val(); n != 0 {
+		t.Error("the late copy took the lock")
+	}
+}

@@ -1,0 +1,248 @@
+package redislock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/fencedkv/fencedkv/adapters/redislock"
+	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/proxy"
+	"github.com/fencedkv/fencedkv/tests/servers"
+)
+
+// rarePolls are options with which a test that relied on polling would fail.
+func rarePolls(prefix string) *redislock.Options {
+	return &redislock.Options{Prefix: prefix, TTL: 2 * time.Minute, PollInterval: 2 * time.Minute}
+}
+
+func TestUncontendedAcquireIsOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	counter := proxy.CountRedis(t, servers.SharedRedis(t))
+	l := newLocker(t, newClient(t, counter.Addr()), &redislock.Options{Prefix: space(), TTL: time.Minute})
+	release(t, acquire(t, l, "first")) // asks for the version, loads the scripts
+
+	for _, name := range []string{"a", "b", "first"} {
+		counter.Reset()
+		lease := acquire(t, l, name)
+		if got := counter.Requests(); counter.RoundTrips() != 1 || len(got) != 1 {
+			t.Errorf("Acquire %s: %d round trips, requests %v; want one", name, counter.RoundTrips(), got)
+		}
+		counter.Reset()
+		release(t, lease)
+		if got := counter.Requests(); counter.RoundTrips() != 1 || len(got) != 1 {
+			t.Errorf("Release %s: %d round trips, requests %v; want one", name, counter.RoundTrips(), got)
+		}
+	}
+}
+
+func TestReleaseWakesTheLongestWaiterByMessage(t *testing.T) {
+	t.Parallel()
+	addr, prefix := servers.SharedRedis(t), space()
+	client := newClient(t, addr)
+	lease := acquire(t, newLocker(t, client, rarePolls(prefix)), "a")
+	var order []<-chan result
+	for i := range 3 {
+		order = append(order, acquiring(t.Context(), newLocker(t, newClient(t, addr), rarePolls(prefix)), "a"))
+		eventually(t, "the waiter is known", func() bool { return waiters(t, client, key(prefix, "a")) == i+1 })
+	}
+	// Messages count only once the subscription is there.
+	eventually(t, "all have subscribed", func() bool {
+		channel := key(prefix, "a") + "wake"
+		return client.PubSubNumSub(t.Context(), channel).Val()[channel] == 3
+	})
+	for i, done := range order {
+		release(t, lease)
+		lease = await(t, fmt.Sprintf("waiter %d after the release", i), done)
+	}
+	release(t, lease)
+}
+
+// Waiters of one Locker share a connection, and one that joins an existing
+// subscription misses no release.
+func TestWaitersOfOneLockerAreAllServed(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	l := newLocker(t, client, rarePolls(prefix))
+	const n = 20
+	lease := acquire(t, l, "a")
+	all := make(chan error, n)
+	for range n {
+		go func() {
+			next, err := l.Acquire(t.Context(), "a")
+			if err == nil {
+				err = next.Release(t.Context())
+			}
+			all <- err
+		}()
+	}
+	eventually(t, "all wait", func() bool { return waiters(t, client, key(prefix, "a")) == n })
+	channel := key(prefix, "a") + "wake"
+	eventually(t, "one subscription", func() bool {
+		return client.PubSubNumSub(t.Context(), channel).Val()[channel] == 1
+	})
+	release(t, lease)
+	deadline := time.After(patience)
+	for i := range n {
+		select {
+		case err := <-all:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-deadline:
+			t.Fatalf("%d of %d waiters were served", i, n)
+		}
+	}
+}
+
+func TestRequestsPerHandoverDoNotGrowWithWaiters(t *testing.T) {
+	t.Parallel()
+	perHandover := func(n int) float64 {
+		counter := proxy.CountRedis(t, servers.SharedRedis(t))
+		prefix := space()
+		direct := newClient(t, servers.SharedRedis(t))
+		lease := acquire(t, newLocker(t, newClient(t, counter.Addr()), rarePolls(prefix)), "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		granted := make(chan *locks.Lease, n)
+		for range n {
+			l := newLocker(t, newClient(t, counter.Addr()), rarePolls(prefix))
+			go func() {
+				if lease, err := l.Acquire(ctx, "a"); err == nil {
+					granted <- lease
+				}
+			}()
+		}
+		eventually(t, "all wait", func() bool { return waiters(t, direct, key(prefix, "a")) == n })
+		channel := key(prefix, "a") + "wake"
+		eventually(t, "all have subscribed", func() bool {
+			return direct.PubSubNumSub(t.Context(), channel).Val()[channel] == int64(n)
+		})
+		// Each asks once more when its subscription is there.
+		for quiet := -1; quiet != len(counter.Requests()); {
+			quiet = len(counter.Requests())
+			<-time.After(100 * time.Millisecond)
+		}
+		counter.Reset()
+		const handovers = 4
+		for range handovers {
+			release(t, lease)
+			select {
+			case lease = <-granted:
+			case <-time.After(patience):
+				t.Fatal("no handover")
+			}
+		}
+		return float64(len(counter.Requests())) / handovers
+	}
+	few, many := perHandover(5), perHandover(25)
+	t.Logf("requests per handover: %.1f with 5 waiters, %.1f with 25", few, many)
+	if many > few+3 {
+		t.Errorf("requests per handover: %.1f with 5 waiters, %.1f with 25; want no growth", few, many)
+	}
+}
+
+// The second waiter looks after the first when a release was for a dead one.
+func TestDeadWaiterDelaysTheNextLittle(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	lease := acquire(t, newLocker(t, client, rarePolls(prefix)), "a")
+	// As a process leaves it that was killed while it waited.
+	k, far := key(prefix, "a"), float64(time.Now().Add(time.Hour).UnixMilli())
+	client.ZAdd(t.Context(), k+"queue", redis.Z{Score: 1, Member: "dead"})
+	client.ZAdd(t.Context(), k+"alive", redis.Z{Score: far, Member: "dead"})
+
+	done := acquiring(t.Context(), newLocker(t, client, rarePolls(prefix)), "a")
+	eventually(t, "it waits", func() bool { return waiters(t, client, k) == 2 })
+	channel := k + "wake"
+	eventually(t, "it has subscribed", func() bool { return client.PubSubNumSub(t.Context(), channel).Val()[channel] == 1 })
+	release(t, lease)
+	release(t, await(t, "the live waiter", done))
+}
+
+func TestLostMessageIsCoveredByPolling(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	o := &redislock.Options{Prefix: prefix, TTL: time.Minute, PollInterval: 50 * time.Millisecond}
+	lease := acquire(t, newLocker(t, client, o), "a")
+	done := acquiring(t.Context(), newLocker(t, client, o), "a")
+	eventually(t, "it waits", func() bool { return waiters(t, client, key(prefix, "a")) == 1 })
+	client.Del(t.Context(), key(prefix, "a")+"lock") // by hand: no message
+	release(t, await(t, "the waiter", done))
+	if err := lease.Release(t.Context()); !errors.Is(err, locks.ErrLost) {
+		t.Errorf("Release of the deleted lock: %v, want ErrLost", err)
+	}
+}
+
+func TestExpiredHolderIsFollowedWithoutPollInterval(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	// A holder that crashed: nobody renews, nobody releases.
+	client.Set(t.Context(), key(prefix, "a")+"lock", "1 crashed", 300*time.Millisecond)
+	lease := await(t, "the waiter", acquiring(t.Context(), newLocker(t, client, rarePolls(prefix)), "a"))
+	release(t, lease)
+}
+
+func TestForgottenWaitersLeaveTheServer(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	l := newLocker(t, client, rarePolls(prefix))
+	k, past := key(prefix, "a"), float64(time.Now().Add(-time.Second).UnixMilli())
+	client.ZAdd(t.Context(), k+"queue", redis.Z{Score: 1, Member: "dead"})
+	client.ZAdd(t.Context(), k+"alive", redis.Z{Score: past, Member: "dead"})
+	lease, err := l.TryAcquire(t.Context(), "a")
+	if err != nil {
+		t.Fatalf("TryAcquire behind a forgotten waiter: %v, want a lease", err)
+	}
+	release(t, lease)
+	if n := waiters(t, client, k); n != 0 {
+		t.Errorf("%d waiters are left, want none", n)
+	}
+}
+
+func TestTryAcquireDoesNotOvertakeAWaiter(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	l := newLocker(t, client, rarePolls(prefix))
+	k, far := key(prefix, "a"), float64(time.Now().Add(time.Hour).UnixMilli())
+	client.ZAdd(t.Context(), k+"alive", redis.Z{Score: far, Member: "alive"})
+	if _, err := l.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrHeld) {
+		t.Errorf("TryAcquire of a free lock with a waiter: %v, want ErrHeld", err)
+	}
+}
+
+func TestCancelledWaiterLeavesNothing(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	l := newLocker(t, client, rarePolls(prefix))
+	lease := acquire(t, l, "a")
+	reason := errors.New("the user went home")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := acquiring(ctx, l, "a")
+	eventually(t, "it waits", func() bool { return waiters(t, client, key(prefix, "a")) == 1 })
+	cancel(reason)
+	err := (<-done).err
+	for _, want := range []error{locks.ErrCancelled, locks.ErrHeld, context.Canceled, reason} {
+		if !errors.Is(err, want) {
+			t.Errorf("Acquire: %v; want it over %v", err, want)
+		}
+	}
+	eventually(t, "the waiter is gone", func() bool { return waiters(t, client, key(prefix, "a")) == 0 })
+	release(t, lease)
+	lease, err = l.TryAcquire(t.Context(), "a")
+	if err != nil {
+		t.Fatalf("TryAcquire after the cancelled one: %v", err)
+	}
+	release(t, lease)
+}
