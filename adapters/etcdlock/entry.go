@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/fencedkv/fencedkv/locks"
@@ -91,7 +92,13 @@ func (e *entry) read(resp *clientv3.TxnResponse) *taken {
 }
 
 // errNotThere is the answer to a look for an entry that is gone.
-var errNotThere = errors.New("its key was deleted")
+var errNotThere = errors.New("its key was deleted or overwritten")
+
+// untouched reports whether the key is there as it was created. Put again by
+// hand it may hang on another lease, which a read without values does not tell.
+func (e *entry) untouched(own []*mvccpb.KeyValue) bool {
+	return len(own) == 1 && own[0].CreateRevision == e.rev && own[0].ModRevision == e.rev
+}
 
 // look returns the entry before this one in the queue, or the zero key, or
 // errNotThere.
@@ -105,7 +112,7 @@ func (e *entry) look(ctx context.Context) (key, error) {
 		return "", err
 	}
 	own := resp.Responses[0].GetResponseRange().Kvs
-	if len(own) == 0 || own[0].CreateRevision != e.rev || own[0].Lease != int64(e.s.id) {
+	if !e.untouched(own) {
 		return "", errNotThere
 	}
 	if prev := resp.Responses[1].GetResponseRange().Kvs; len(prev) > 0 {
@@ -137,6 +144,7 @@ func (e *entry) delete(ctx context.Context, rev int64) (bool, error) {
 func (e *entry) release(ctx context.Context) error {
 	there, err := e.delete(ctx, e.rev)
 	if err != nil {
+		e.s.retire()
 		return failure("release", e.name, e.s.opts, err)
 	}
 	if !there {
@@ -160,6 +168,7 @@ func (e *entry) remove() {
 	defer e.s.leave(e)
 	err := e.removeOnce()
 	for start := time.Now(); err != nil && elapsed(start) < e.s.opts.ttl() && e.s.exists(); {
+		e.s.retire()
 		e.s.log.Warn("etcdlock: cleanup", "key", e.key, "error", err)
 		time.Sleep(retryPause)
 		err = e.removeOnce()

@@ -112,8 +112,7 @@ func (s *session) verify(ctx context.Context, entries []*entry, sent time.Time) 
 		return err
 	}
 	for i, e := range entries {
-		kvs := resp.Responses[i].GetResponseRange().Kvs
-		if len(kvs) == 0 || kvs[0].CreateRevision != e.rev || kvs[0].Lease != int64(s.id) {
+		if !e.untouched(resp.Responses[i].GetResponseRange().Kvs) {
 			e.lose(errNotThere)
 			continue
 		}

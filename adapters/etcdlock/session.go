@@ -161,6 +161,14 @@ func (s *session) orphan(e *entry) {
 	s.poke()
 }
 
+// retire ends new grants on the session, because a key of it could not be
+// removed. It is renewed while it has entries, and then revoked.
+func (s *session) retire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retireLocked()
+}
+
 func (s *session) retireLocked() {
 	if !s.retiring {
 		s.retiring = true

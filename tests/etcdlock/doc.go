@@ -1,0 +1,2 @@
+// Package etcdlock tests adapters/etcdlock on real etcd servers.
+package etcdlock

@@ -1,0 +1,166 @@
+package etcdlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fencedkv/fencedkv/adapters/etcdlock"
+	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/servers"
+)
+
+func TestUncontendedAcquireOnALiveLeaseIsOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	l := s.counted(t, s.long())
+	release(t, try(t, l, "first use"))
+	for op, f := range map[string]func() (*locks.Lease, error){
+		"Acquire":    func() (*locks.Lease, error) { return l.Acquire(t.Context(), "a") },
+		"TryAcquire": func() (*locks.Lease, error) { return l.TryAcquire(t.Context(), "a") },
+	} {
+		l.counter.Reset()
+		lease, err := f()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := l.counter.Requests(); !slices.Equal(got, []string{pathTxn}) || l.counter.RoundTrips() != 1 {
+			t.Errorf("%s: %v in %d round trips, want one transaction", op, got, l.counter.RoundTrips())
+		}
+		l.counter.Reset()
+		release(t, lease)
+		if got := l.counter.Requests(); !slices.Equal(got, []string{pathTxn}) {
+			t.Errorf("release after %s: %v, want one transaction", op, got)
+		}
+	}
+}
+
+func TestTokenIsTheKeysCreateRevision(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	lease := try(t, s.dial(t, s.addr, s.long()), "jobs/nightly")
+	tok, e := lease.Token(), s.holder(t, "jobs/nightly")
+	if tok.Seq != uint64(e.rev) {
+		t.Errorf("Seq is %d, the key's create revision %d", tok.Seq, e.rev)
+	}
+	members, err := s.direct.MemberList(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("etcd:%x:%s/jobs%%2Fnightly", members.Header.ClusterId, s.prefix)
+	if tok.Lineage != want {
+		t.Errorf("Lineage is %q, want %q", tok.Lineage, want)
+	}
+	if got := strings.TrimPrefix(e.key, s.queue("jobs/nightly")); got != tok.Holder {
+		t.Errorf("the key ends with %q, want the Holder %q", got, tok.Holder)
+	}
+}
+
+func TestTryAcquireOfAHeldLockWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, servers.StartEtcd(t, nil).Addr())
+	a, b := s.dial(t, s.addr, s.long()), s.dial(t, s.addr, s.long())
+	held := try(t, a, "x")
+	release(t, try(t, b, "y")) // b has its lease
+	revision := func() int64 {
+		resp, err := s.direct.Get(t.Context(), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.Header.Revision
+	}
+	before := revision()
+	_, err := b.TryAcquire(t.Context(), "x")
+	if !errors.Is(err, locks.ErrHeld) || !strings.Contains(err.Error(), held.Token().Holder) {
+		t.Errorf("got %v, want an error over ErrHeld that names the holder", err)
+	}
+	if after := revision(); after != before {
+		t.Errorf("the revision went from %d to %d", before, after)
+	}
+}
+
+func TestGrantsShareALeaseAndCountFromItsRenewal(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	l := s.dial(t, s.addr, s.long())
+	a, b := try(t, l, "a"), try(t, l, "b")
+	if ea, eb := s.holder(t, "a"), s.holder(t, "b"); ea.lease != eb.lease || ea.lease == 0 {
+		t.Errorf("leases %x and %x, want one", ea.lease, eb.lease)
+	}
+	if !b.Deadline().Equal(a.Deadline()) {
+		t.Errorf("the later grant counts to %v, the lease that both hang on to %v", b.Deadline(), a.Deadline())
+	}
+}
+
+// More grants than one transaction may read: all of them are renewed.
+func TestManyGrantsAreRenewedOnOneLease(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	opts := s.options()
+	opts.TTL = 3 * time.Second
+	l := s.dial(t, s.addr, opts)
+	var all []*locks.Lease
+	for i := range 230 {
+		all = append(all, try(t, l, fmt.Sprint(i)))
+	}
+	first := all[0].Deadline()
+	for i, lease := range all {
+		eventually(t, fmt.Sprintf("renewal of grant %d", i), func() bool { return lease.Deadline().After(first.Add(3 * time.Second)) })
+		if err := lease.Context().Err(); err != nil {
+			t.Fatalf("grant %d: %v", i, context.Cause(lease.Context()))
+		}
+	}
+	lost := all[117]
+	s.delete(t, s.holder(t, lost.Name()).key)
+	if err := ended(t, lost); !errors.Is(err, locks.ErrLost) {
+		t.Errorf("the grant whose key was deleted: %v, want ErrLost", err)
+	}
+	if err := all[118].Context().Err(); err != nil {
+		t.Errorf("its neighbour: %v", context.Cause(all[118].Context()))
+	}
+}
+
+func TestALeaseTimeBelowTheServersMinimumIsRefused(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartEtcd(t, &servers.EtcdOptions{Flags: []string{"--heartbeat-interval", "100", "--election-timeout", "1000"}})
+	s := newSite(t, srv.Addr())
+	_, err := s.dial(t, s.addr, s.options()).TryAcquire(t.Context(), "a")
+	if !errors.Is(err, locks.ErrBadOption) || !strings.Contains(err.Error(), "1s") || !strings.Contains(err.Error(), "2s") {
+		t.Errorf("got %v, want an error over ErrBadOption that names 1s and 2s", err)
+	}
+	eventually(t, "the refused lease is revoked", func() bool {
+		all, err := s.direct.Leases(t.Context())
+		return err == nil && len(all.Leases) == 0
+	})
+	opts := s.options()
+	opts.TTL = 2 * time.Second
+	try(t, s.dial(t, s.addr, opts), "a")
+}
+
+func TestCloseGivesTheLeaseBackAndLeavesTheClientOpen(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	l, err := etcdlock.New(s.direct, s.long())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease := try(t, l, "a")
+	id := s.holder(t, "a").lease
+	closeLocker(t, l)
+	if err := ended(t, lease); !errors.Is(err, locks.ErrReleased) {
+		t.Errorf("the lease ended with %v, want ErrReleased", err)
+	}
+	if n := len(s.entries(t, "a")); n != 0 {
+		t.Errorf("%d entries are left", n)
+	}
+	if ttl, err := s.direct.TimeToLive(t.Context(), id); err != nil || ttl.TTL != -1 {
+		t.Errorf("the etcd lease: %+v, %v, want it gone", ttl, err)
+	}
+	if _, err := l.Acquire(t.Context(), "a"); !errors.Is(err, locks.ErrClosed) {
+		t.Errorf("Acquire after Close: %v, want ErrClosed", err)
+	}
+}

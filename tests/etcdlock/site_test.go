@@ -1,0 +1,211 @@
+package etcdlock_test
+
+import (
+	"context"
+	"crypto/rand"
+	"net/url"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/fencedkv/fencedkv/adapters/etcdlock"
+	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/proxy"
+	"github.com/fencedkv/fencedkv/tests/servers"
+)
+
+func TestMain(m *testing.M) { servers.Main(m) }
+
+// patience bounds what must happen; it is no bound on speed.
+const patience = 30 * time.Second
+
+const pathTxn = "/etcdserverpb.KV/Txn"
+
+// site is an etcd server and a prefix of the test's own on it.
+type site struct {
+	addr   string
+	prefix string
+	direct *clientv3.Client // not through any proxy
+}
+
+func newSite(t testing.TB, addr string) *site {
+	t.Helper()
+	return &site{addr: addr, prefix: "test/" + rand.Text(), direct: newClient(t, addr)}
+}
+
+func shared(t testing.TB) *site {
+	t.Helper()
+	return newSite(t, servers.SharedEtcd(t))
+}
+
+func newClient(t testing.TB, addr string) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints:   []string{"http://" + addr},
+		DialTimeout: patience,
+		Logger:      zap.NewNop(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// options are short-lived leases under the site's prefix.
+func (s *site) options() *etcdlock.Options {
+	return &etcdlock.Options{Prefix: s.prefix, TTL: time.Second}
+}
+
+// long are leases that cannot run out during the test.
+func (s *site) long() *etcdlock.Options {
+	return &etcdlock.Options{Prefix: s.prefix, TTL: 60 * time.Second}
+}
+
+func (s *site) dial(t testing.TB, addr string, opts *etcdlock.Options) *etcdlock.Locker {
+	t.Helper()
+	l, err := etcdlock.Dial("etcd://"+addr, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeLocker(t, l) })
+	return l
+}
+
+func closeLocker(t testing.TB, l *etcdlock.Locker) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := l.Close(ctx); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// counted is a Locker behind a counter, behind a network that can be cut.
+type counted struct {
+	*etcdlock.Locker
+	network *proxy.Proxy
+	counter *proxy.Counter
+}
+
+func (s *site) counted(t testing.TB, opts *etcdlock.Options) *counted {
+	t.Helper()
+	c := &counted{counter: proxy.CountEtcd(t, s.addr)}
+	c.network = proxy.New(t, c.counter.Addr())
+	c.Locker = s.dial(t, c.network.Addr(), opts)
+	return c
+}
+
+func (s *site) queue(name string) string { return s.prefix + "/" + url.PathEscape(name) + "/" }
+
+// entries are the keys of the lock, the holder's first.
+func (s *site) entries(t testing.TB, name string) []entry {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	resp, err := s.direct.Get(ctx, s.queue(name), clientv3.WithPrefix(),
+		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
+	if err != nil {
+		t.Fatalf("read the entries: %v", err)
+	}
+	var all []entry
+	for _, kv := range resp.Kvs {
+		all = append(all, entry{string(kv.Key), kv.CreateRevision, clientv3.LeaseID(kv.Lease)})
+	}
+	return all
+}
+
+type entry struct {
+	key   string
+	rev   int64
+	lease clientv3.LeaseID
+}
+
+// holder is the entry that has the lock.
+func (s *site) holder(t testing.TB, name string) entry {
+	t.Helper()
+	all := s.entries(t, name)
+	if len(all) == 0 {
+		t.Fatalf("lock %q has no entry", name)
+	}
+	return all[0]
+}
+
+func (s *site) delete(t testing.TB, key string) {
+	t.Helper()
+	resp, err := s.direct.Delete(t.Context(), key)
+	if err != nil || resp.Deleted != 1 {
+		t.Fatalf("delete %q: %v, %v, want one key deleted", key, resp, err)
+	}
+}
+
+func try(t testing.TB, l locks.Locker, name string) *locks.Lease {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	lease, err := l.TryAcquire(ctx, name)
+	if err != nil {
+		t.Fatalf("TryAcquire %q: %v", name, err)
+	}
+	return lease
+}
+
+func release(t testing.TB, lease *locks.Lease) {
+	t.Helper()
+	if err := lease.Release(context.Background()); err != nil {
+		t.Fatalf("release: %v", err)
+	}
+}
+
+type result struct {
+	lease *locks.Lease
+	err   error
+}
+
+// wait starts an Acquire and returns when its entry is the last of n.
+func (s *site) wait(t testing.TB, l locks.Locker, name string, n int) <-chan result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	granted := make(chan result, 1)
+	go func() {
+		defer cancel()
+		lease, err := l.Acquire(ctx, name)
+		granted <- result{lease, err}
+	}()
+	eventually(t, "the waiter's entry", func() bool { return len(s.entries(t, name)) == n })
+	return granted
+}
+
+func granted(t testing.TB, r <-chan result) *locks.Lease {
+	t.Helper()
+	got := <-r
+	if got.err != nil {
+		t.Fatalf("Acquire: %v", got.err)
+	}
+	return got.lease
+}
+
+// eventually waits until cond is true.
+func eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); !cond(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %v", what, patience)
+		}
+	}
+}
+
+// ended waits for the end of the lease and returns why it ended.
+func ended(t testing.TB, lease *locks.Lease) error {
+	t.Helper()
+	select {
+	case <-lease.Context().Done():
+	case <-time.After(patience):
+		t.Fatalf("the lease was not lost within %v", patience)
+	}
+	return context.Cause(lease.Context())
+}
