@@ -1,0 +1,10 @@
+//go:build !unix
+
+package servers_test
+
+import "os"
+
+func alive(pid int) bool {
+	_, err := os.FindProcess(pid)
+	return err == nil
+}
