@@ -1,0 +1,206 @@
+package zklock
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// call is one call of the client library, which takes no context, in a
+// goroutine of its own. It ends at the latest when the session does.
+type call struct {
+	wire *wire // the connection at its start
+	done chan struct{}
+	err  error // valid when done is closed
+}
+
+// start runs f. What f writes may be read when the call is done.
+func (s *session) start(ctx context.Context, f func(*zk.Conn) error) (*call, error) {
+	select {
+	case s.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, errAway
+	case <-s.deadCh:
+		return nil, s.dead
+	}
+	c := &call{wire: s.connection(), done: make(chan struct{})}
+	if !s.goWork(func() {
+		c.err = f(s.conn)
+		<-s.slots
+		close(c.done)
+	}) {
+		<-s.slots
+		return nil, errClosing
+	}
+	return c, nil
+}
+
+// goWork runs f in a goroutine that shutdown waits for.
+func (s *session) goWork(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		return false
+	}
+	s.work.Go(f)
+	return true
+}
+
+// wait waits for the call; its error is errAway if ctx ends first.
+func (c *call) wait(ctx context.Context) error {
+	select {
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+		return errAway
+	}
+}
+
+// do runs f when the session can be used. If there is no answer within the
+// request timeout it breaks the connection, which ends the call. If ctx ends
+// first the error is over errAway, and the call may still be under way.
+func (s *session) do(ctx context.Context, f func(*zk.Conn) error) error {
+	return s.within(ctx, s.config.opts.requestTimeout(), f)
+}
+
+// within is do with another bound for the request.
+func (s *session) within(ctx context.Context, patience time.Duration, f func(*zk.Conn) error) error {
+	if err := s.await(ctx); err != nil {
+		return err
+	}
+	c, err := s.start(ctx, f)
+	if err != nil {
+		return err
+	}
+	return c.finish(ctx, patience)
+}
+
+func (s *session) finish(ctx context.Context, c *call) error {
+	return c.finish(ctx, s.config.opts.requestTimeout())
+}
+
+// finish waits for the call; after patience it breaks the connection.
+func (c *call) finish(ctx context.Context, patience time.Duration) error {
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := c.wait(bounded)
+	if err == errAway && ctx.Err() == nil {
+		c.wire.Close()
+		err = c.wait(ctx)
+	}
+	return err
+}
+
+// children reads a lock node and its children.
+func (s *session) children(ctx context.Context, path string) ([]string, *zk.Stat, error) {
+	var names []string
+	var stat *zk.Stat
+	err := s.do(ctx, func(c *zk.Conn) (err error) {
+		names, stat, err = c.Children(path)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return names, stat, nil
+}
+
+// syncedChildren is children, at least as new as the call. It returns no names
+// for a node that is not there.
+func (s *session) syncedChildren(ctx context.Context, path string) ([]string, error) {
+	var names []string
+	err := s.do(ctx, func(c *zk.Conn) (err error) {
+		if _, err = c.Sync(path); err == nil {
+			names, _, err = c.Children(path)
+		}
+		return err
+	})
+	switch {
+	case err == zk.ErrNoNode:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return names, nil
+}
+
+// remove deletes a node; one that is not there is removed.
+func (s *session) remove(ctx context.Context, path string) error {
+	err := s.do(ctx, func(c *zk.Conn) error { return c.Delete(path, -1) })
+	if err == zk.ErrNoNode {
+		return nil
+	}
+	return err
+}
+
+// check asks the leader whether the nodes are there. It is a transaction that
+// changes nothing, so that no watch of a waiter fires. It returns the index of
+// the first that is missing, or -1.
+func (s *session) check(ctx context.Context, paths []string) (missing int, err error) {
+	var answers []zk.MultiResponse
+	err = s.within(ctx, s.negotiated()/4, func(c *zk.Conn) (err error) {
+		ops := make([]any, len(paths))
+		for i, path := range paths {
+			ops[i] = &zk.CheckVersionRequest{Path: path, Version: -1}
+		}
+		answers, err = c.Multi(ops...)
+		return err
+	})
+	if err == zk.ErrNoNode {
+		for i, answer := range answers {
+			if answer.Error == zk.ErrNoNode {
+				return i, nil
+			}
+		}
+	}
+	return -1, err
+}
+
+// watch returns a channel that is closed when the node changes or goes, or
+// when the session ends; nil if the node is not there. It reads the node to
+// set the watch: a watch set by exists would stay for ever on a node that is
+// gone. One watch serves all waiters of the session, because the library
+// cannot take one back.
+func (s *session) watch(ctx context.Context, path string) (<-chan struct{}, error) {
+	s.mu.Lock()
+	fired, ok := s.watches[path]
+	s.mu.Unlock()
+	if ok {
+		return fired, nil
+	}
+	err := s.do(ctx, func(c *zk.Conn) error {
+		_, _, events, err := c.GetW(path)
+		if err == nil {
+			fired = s.addWatch(path, events)
+		}
+		return err
+	})
+	if err == zk.ErrNoNode {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return fired, nil
+}
+
+func (s *session) addWatch(path string, events <-chan zk.Event) chan struct{} {
+	fired := make(chan struct{})
+	s.mu.Lock()
+	s.watches[path] = fired
+	s.mu.Unlock()
+	ended := func() {
+		<-events
+		s.mu.Lock()
+		if s.watches[path] == fired {
+			delete(s.watches, path)
+		}
+		s.mu.Unlock()
+		close(fired)
+	}
+	if !s.goWork(ended) {
+		close(fired)
+	}
+	return fired
+}
