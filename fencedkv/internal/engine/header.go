@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"time"
-
-	"github.com/fencedkv/fencedkv/fencedkv/internal/boltfile"
 )
 
 const (
@@ -51,8 +49,10 @@ func (h Header) Encode() []byte {
 	return b
 }
 
-// DecodeHeader reads a header record. Its errors are over boltfile.ErrFormat if
-// the record is sound and not of this version.
+// errFormat: the record is sound and of another program or version.
+var errFormat = errors.New("not a header of this version")
+
+// DecodeHeader reads a header record.
 func DecodeHeader(b []byte) (Header, error) {
 	var h Header
 	switch {
@@ -61,10 +61,10 @@ func DecodeHeader(b []byte) (Header, error) {
 	case headerChecksum(b) != binary.BigEndian.Uint32(b[8:]):
 		return h, errChecksum
 	case string(b[:8]) != magic:
-		return h, fmt.Errorf("%w: its header is not one of fencedkv", boltfile.ErrFormat)
+		return h, fmt.Errorf("%w: its header is not one of fencedkv", errFormat)
 	}
 	if v := binary.BigEndian.Uint32(b[12:]); v != formatVersion {
-		return h, fmt.Errorf("%w: format version %d, this program reads version %d", boltfile.ErrFormat, v, formatVersion)
+		return h, fmt.Errorf("%w: it has version %d, this program reads version %d", errFormat, v, formatVersion)
 	}
 	if len(b) != headerSize {
 		return h, errors.New("the header has a wrong size")

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 
 	"go.etcd.io/bbolt"
@@ -43,15 +45,22 @@ func (s *Snapshot) do(fn func() error) error {
 
 // open finds the buckets.
 func (s *Snapshot) open() error {
-	for _, b := range []struct {
-		name   []byte
-		bucket **bbolt.Bucket
-	}{{headerBucket, &s.header}, {marksBucket, &s.marks}, {dataBucket, &s.data}} {
-		if *b.bucket = s.tx.Bucket(b.name); *b.bucket == nil {
-			return &Damage{Path: s.path, Kind: "header", Problem: fmt.Sprintf("bucket %q is missing", b.name)}
+	var missing []string
+	find := func(name []byte) *bbolt.Bucket {
+		b := s.tx.Bucket(name)
+		if b == nil {
+			missing = append(missing, strconv.Quote(string(name)))
 		}
+		return b
 	}
-	return nil
+	s.header, s.marks, s.data = find(headerBucket), find(marksBucket), find(dataBucket)
+	switch len(missing) {
+	case 0:
+		return nil
+	case 3:
+		return &boltfile.FormatError{Path: s.path, Detail: "it is a bbolt file, but no store of fencedkv"}
+	}
+	return &Damage{Path: s.path, Kind: "header", Problem: "bucket " + strings.Join(missing, " and ") + " is missing"}
 }
 
 // end closes the transaction and drops what it has written. It may be called
@@ -78,7 +87,10 @@ func (s *Snapshot) commit() error {
 
 func (s *Snapshot) readHeader() (Header, error) {
 	h, err := DecodeHeader(s.header.Get(headerKey))
-	if err != nil && !errors.Is(err, boltfile.ErrFormat) {
+	switch {
+	case errors.Is(err, errFormat):
+		err = &boltfile.FormatError{Path: s.path, Detail: err.Error()}
+	case err != nil:
 		err = &Damage{Path: s.path, Kind: "header", Problem: err.Error()}
 	}
 	return h, err
@@ -143,36 +155,39 @@ func (s *Snapshot) noMark(resource string) error {
 }
 
 // absent returns nil if the bucket's records on both sides of key are sound and
-// enclose it, and how many there are.
+// enclose it, and how many there are. A flipped bit can also show a sound record
+// in the wrong place, so that the order must hold one record further.
 func (s *Snapshot) absent(bucket *bbolt.Bucket, key []byte, sound func(k, v []byte) error) (int, error) {
 	c := bucket.Cursor()
-	next, nextValue := c.Seek(key)
-	prev, prevValue := []byte(nil), []byte(nil)
-	if next == nil {
-		prev, prevValue = c.Last()
-	} else {
-		prev, prevValue = c.Prev()
-	}
 	n := 0
-	if next != nil {
+	check := func(k, v []byte, further func() ([]byte, []byte), order int) error {
+		if k == nil {
+			return nil
+		}
 		n++
-		if bytes.Compare(next, key) <= 0 {
-			return n, s.misplaced(bucket, next, "it stands above its place")
+		if bytes.Compare(k, key) != order {
+			return s.misplaced(bucket, k, "it is out of order")
 		}
-		if err := sound(next, nextValue); err != nil {
-			return n, err
+		if err := sound(k, v); err != nil {
+			return err
 		}
+		if beyond, _ := further(); beyond != nil && bytes.Compare(beyond, k) != order {
+			return s.misplaced(bucket, beyond, "it is out of order")
+		}
+		return nil
 	}
-	if prev != nil {
-		n++
-		if bytes.Compare(prev, key) >= 0 {
-			return n, s.misplaced(bucket, prev, "it stands below its place")
-		}
-		if err := sound(prev, prevValue); err != nil {
-			return n, err
-		}
+	next, v := c.Seek(key)
+	if err := check(next, v, c.Next, 1); err != nil {
+		return n, err
 	}
-	return n, nil
+	var prev []byte
+	if next == nil {
+		prev, v = c.Last()
+	} else {
+		c.Seek(key)
+		prev, v = c.Prev()
+	}
+	return n, check(prev, v, c.Prev, -1)
 }
 
 func (s *Snapshot) misplaced(bucket *bbolt.Bucket, key []byte, problem string) error {

@@ -1,0 +1,308 @@
+package fencedkv_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/fencedkv/fencedkv/fencedkv"
+)
+
+var (
+	seed  = flag.Uint64("seed", 0, "seed of the random tests; 0 takes the clock")
+	flips = flag.Int("flips", 300, "bits that TestFlippedBitsAreErrors flips")
+)
+
+func newRand(t *testing.T) *rand.Rand {
+	n := *seed
+	if n == 0 {
+		n = uint64(time.Now().UnixNano())
+	}
+	t.Logf("repeat with -seed %d", n)
+	return rand.New(rand.NewPCG(n, 0))
+}
+
+// raw changes a closed store with bbolt alone.
+func raw(t *testing.T, path string, fn func(tx *bbolt.Tx) error) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second})
+	must(t, err)
+	must(t, db.Update(fn))
+	must(t, db.Close())
+}
+
+// filled makes a store of n resources r0000, r0001, ..., of which every second
+// has a key, and closes it.
+func filled(t *testing.T, n int) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "s.db")
+	s, err := fencedkv.Open(path, nil)
+	must(t, err)
+	var claims []fencedkv.Claim
+	for i := range n {
+		claims = append(claims, fencedkv.Claim{Resource: rname(i), Token: token(uint64(i+1), "h")})
+	}
+	must(t, s.Update(t.Context(), claims, func(_ context.Context, mtx *fencedkv.MultiTx) error {
+		for i := 0; i < n; i += 2 {
+			tx, err := mtx.Resource(rname(i))
+			must(t, err)
+			must(t, tx.Put(b("key"), b("value of "+rname(i))))
+		}
+		return nil
+	}))
+	must(t, s.Close())
+	return path
+}
+
+func rname(i int) string { return fmt.Sprintf("r%04d", i) }
+
+func rkey(name string) []byte { return append([]byte{0, byte(len(name))}, name+"key"...) }
+
+func wantCorrupt(t *testing.T, err error, kind, resource, key string) {
+	t.Helper()
+	var c *fencedkv.CorruptError
+	if !errors.Is(err, fencedkv.ErrCorrupt) || !errors.As(err, &c) {
+		t.Fatalf("got %v, want a *CorruptError", err)
+	}
+	if c.Kind != kind || c.Resource != resource || string(c.Key) != key || c.Path == "" || !strings.Contains(c.Error(), c.Path) {
+		t.Fatalf("got %+v, want path, kind %q, resource %q, key %q", c, kind, resource, key)
+	}
+}
+
+// damaged opens a store with more marks than Open compares, after fn.
+func damaged(t *testing.T, fn func(tx *bbolt.Tx) error) *fencedkv.Store {
+	t.Helper()
+	path := filled(t, 1100)
+	raw(t, path, fn)
+	s, err := fencedkv.Open(path, nil)
+	must(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestDamagedValueIsAnError(t *testing.T) {
+	s := damaged(t, func(tx *bbolt.Tx) error {
+		record := bytes.Clone(tx.Bucket([]byte("data")).Get(rkey("r0100")))
+		record[len(record)-1] ^= 1
+		return tx.Bucket([]byte("data")).Put(rkey("r0100"), record)
+	})
+	r := s.Resource("r0100")
+	_, err := r.Get(t.Context(), b("key"))
+	wantCorrupt(t, err, "value", "r0100", "key")
+	err = r.Update(t.Context(), token(5000, ""), func(_ context.Context, tx *fencedkv.Tx) error {
+		return scanError(tx.Scan(fencedkv.Range{}))
+	})
+	wantCorrupt(t, err, "value", "r0100", "key")
+	wantCorrupt(t, s.Check(t.Context()), "value", "r0100", "key")
+	// The others are as they were, and a new value repairs this one.
+	wantValue(t, s.Resource("r0102"), "key", "value of r0102")
+	must(t, r.Put(t.Context(), token(101, "h"), b("key"), b("new")))
+	wantValue(t, r, "key", "new")
+}
+
+func TestMovedValueIsAnError(t *testing.T) {
+	s := damaged(t, func(tx *bbolt.Tx) error {
+		data := tx.Bucket([]byte("data"))
+		return data.Put(rkey("r0100"), bytes.Clone(data.Get(rkey("r0102"))))
+	})
+	_, err := s.Resource("r0100").Get(t.Context(), b("key"))
+	wantCorrupt(t, err, "value", "r0100", "key")
+}
+
+func TestDamagedMarkIsAnError(t *testing.T) {
+	s := damaged(t, func(tx *bbolt.Tx) error {
+		record := bytes.Clone(tx.Bucket([]byte("marks")).Get([]byte("r0100")))
+		record[len(record)-1] ^= 1
+		return tx.Bucket([]byte("marks")).Put([]byte("r0100"), record)
+	})
+	r := s.Resource("r0100")
+	_, err := r.Highest(t.Context())
+	wantCorrupt(t, err, "mark", "r0100", "")
+	for name, write := range writers(r, s) {
+		err := write(t.Context(), token(5000, ""))
+		if !errors.Is(err, fencedkv.ErrCorrupt) {
+			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
+		}
+	}
+	var list error
+	for _, err := range s.Resources(t.Context()) {
+		list = errors.Join(list, err)
+	}
+	wantCorrupt(t, list, "mark", "r0100", "")
+}
+
+func TestMissingMarkIsNotBelieved(t *testing.T) {
+	hide := func(tx *bbolt.Tx, name, under string) error {
+		marks := tx.Bucket([]byte("marks"))
+		record := bytes.Clone(marks.Get([]byte(name)))
+		if err := marks.Delete([]byte(name)); err != nil || under == "" {
+			return err
+		}
+		return marks.Put([]byte(under), record)
+	}
+	refused := func(t *testing.T, s *fencedkv.Store, name string) {
+		t.Helper()
+		r := s.Resource(name)
+		if m, err := r.Highest(t.Context()); !errors.Is(err, fencedkv.ErrCorrupt) {
+			t.Errorf("Highest = %v, %v, want ErrCorrupt", m, err)
+		}
+		for how, write := range writers(r, s) {
+			if err := write(t.Context(), token(1, "stale")); !errors.Is(err, fencedkv.ErrCorrupt) {
+				t.Errorf("%s with a stale token: got %v, want ErrCorrupt", how, err)
+			}
+		}
+	}
+	t.Run("its resource holds data", func(t *testing.T) {
+		refused(t, damaged(t, func(tx *bbolt.Tx) error { return hide(tx, "r0100", "") }), "r0100")
+	})
+	// A damaged name is a neighbour of the place. bbolt sorts what is put, so
+	// only names that stay in their place can be made this way; the others are
+	// the business of TestFlippedBitsAreErrors.
+	for _, under := range []string{"r0100~", "r0101\x00"} {
+		t.Run("it is now under "+under, func(t *testing.T) {
+			refused(t, damaged(t, func(tx *bbolt.Tx) error { return hide(tx, "r0101", under) }), "r0101")
+		})
+	}
+	t.Run("all are missing", func(t *testing.T) {
+		path := filled(t, 3)
+		raw(t, path, func(tx *bbolt.Tx) error {
+			for i := range 3 {
+				if err := hide(tx, rname(i), ""); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		_, err := fencedkv.Open(path, nil)
+		wantCorrupt(t, err, "digest", "", "")
+	})
+}
+
+func TestMissingMarkIsFoundByItsDigest(t *testing.T) {
+	remove := func(tx *bbolt.Tx) error { return tx.Bucket([]byte("marks")).Delete([]byte("r0101")) }
+	s := damaged(t, remove) // r0101 holds no data
+	wantCorrupt(t, s.Check(t.Context()), "digest", "", "")
+
+	path := filled(t, 200)
+	raw(t, path, remove)
+	_, err := fencedkv.Open(path, nil) // few marks: Open compares them
+	wantCorrupt(t, err, "digest", "", "")
+}
+
+func TestOldMarkIsFoundByItsDigest(t *testing.T) {
+	var old []byte
+	path := filled(t, 10)
+	raw(t, path, func(tx *bbolt.Tx) error {
+		old = bytes.Clone(tx.Bucket([]byte("marks")).Get([]byte("r0001")))
+		return nil
+	})
+	s, err := fencedkv.Open(path, nil)
+	must(t, err)
+	must(t, s.Resource("r0001").Raise(t.Context(), token(99, "h")))
+	must(t, s.Close())
+	raw(t, path, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("marks")).Put([]byte("r0001"), old) })
+	_, err = fencedkv.Open(path, nil)
+	wantCorrupt(t, err, "digest", "", "")
+}
+
+func TestMissingBucketIsAnError(t *testing.T) {
+	for _, name := range []string{"marks", "data"} {
+		path := filled(t, 3)
+		raw(t, path, func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(name)) })
+		_, err := fencedkv.Open(path, nil)
+		wantIs(t, err, fencedkv.ErrCorrupt)
+	}
+}
+
+func TestPlainBboltFileIsErrFormat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bolt.db")
+	raw(t, path, func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("mine")); return err })
+	_, err := fencedkv.Open(path, nil)
+	wantIs(t, err, fencedkv.ErrFormat)
+	if !strings.Contains(err.Error(), path) {
+		t.Errorf("%q does not name the file", err)
+	}
+}
+
+// TestFlippedBitsAreErrors flips one bit of a store's file at a time and reads
+// everything. What it reads is right or an error, never something else.
+func TestFlippedBitsAreErrors(t *testing.T) {
+	rnd := newRand(t)
+	const resources = 300
+	sound, err := os.ReadFile(filled(t, resources))
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "flipped.db")
+	caught := 0
+	for range *flips {
+		bit := rnd.IntN(len(sound) * 8)
+		file := bytes.Clone(sound)
+		file[bit/8] ^= 1 << (bit % 8)
+		must(t, os.WriteFile(path, file, 0o600))
+		s, err := fencedkv.Open(path, nil)
+		if err != nil {
+			if !errors.Is(err, fencedkv.ErrCorrupt) && !errors.Is(err, fencedkv.ErrFormat) {
+				t.Errorf("bit %d: Open: %v, want ErrCorrupt or ErrFormat", bit, err)
+			}
+			caught++
+			continue
+		}
+		for i := range resources {
+			r := s.Resource(rname(i))
+			m, err := r.Highest(t.Context())
+			if err == nil && m.Token != token(uint64(i+1), "h") || err != nil && !errors.Is(err, fencedkv.ErrCorrupt) {
+				t.Errorf("bit %d: Highest(%s) = %v, %v", bit, r.Name(), m, err)
+			}
+			want, gone := "value of "+rname(i), i%2 == 1
+			v, err := r.Get(t.Context(), b("key"))
+			switch {
+			case errors.Is(err, fencedkv.ErrCorrupt), gone && errors.Is(err, fencedkv.ErrNotFound):
+			case gone || err != nil || string(v) != want:
+				t.Errorf("bit %d: Get(%s) = %q, %v", bit, r.Name(), v, err)
+			}
+		}
+		if err := s.Close(); err != nil && !errors.Is(err, fencedkv.ErrCorrupt) {
+			t.Errorf("bit %d: Close: %v", bit, err)
+		}
+	}
+	t.Logf("%d of %d flips were found by Open", caught, *flips)
+}
+
+func TestNewerVersionIsErrFormat(t *testing.T) {
+	path := filled(t, 3)
+	raw(t, path, func(tx *bbolt.Tx) error {
+		// A newer version may have any size; only its first 16 bytes are known.
+		header := append([]byte("fencedkv\x00\x00\x00\x00\x00\x00\x00\x02"), "what comes is not known"...)
+		table := crc32.MakeTable(crc32.Castagnoli)
+		sum := crc32.Update(crc32.Checksum(header[:8], table), table, header[12:])
+		binary.BigEndian.PutUint32(header[8:], sum)
+		return tx.Bucket([]byte("fencedkv")).Put([]byte("header"), header)
+	})
+	_, err := fencedkv.Open(path, nil)
+	wantIs(t, err, fencedkv.ErrFormat)
+	if !strings.Contains(err.Error(), "version 2") || !strings.Contains(err.Error(), path) {
+		t.Errorf("%q does not name the file and its version", err)
+	}
+}
+
+func TestDamagedHeaderIsAnError(t *testing.T) {
+	path := filled(t, 3)
+	raw(t, path, func(tx *bbolt.Tx) error {
+		header := bytes.Clone(tx.Bucket([]byte("fencedkv")).Get([]byte("header")))
+		header[20] ^= 1
+		return tx.Bucket([]byte("fencedkv")).Put([]byte("header"), header)
+	})
+	_, err := fencedkv.Open(path, nil)
+	wantCorrupt(t, err, "header", "", "")
+}

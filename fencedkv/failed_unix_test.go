@@ -1,0 +1,65 @@
+//go:build unix
+
+package fencedkv_test
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/fencedkv/fencedkv/fencedkv"
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
+)
+
+// limitFileSize makes writes fail beyond the size until the returned function
+// is called.
+func limitFileSize(t *testing.T, size int64) (lift func()) {
+	t.Helper()
+	signal.Ignore(syscall.SIGXFSZ)
+	var old syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old))
+	limit := old
+	limit.Cur = uint64(size)
+	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+	return func() {
+		must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old))
+		signal.Reset(syscall.SIGXFSZ)
+	}
+}
+
+func TestFailedCommitFailsTheStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	s, err := fencedkv.Open(path, nil)
+	must(t, err)
+	r := s.Resource("r")
+	must(t, r.Put(t.Context(), token(1, "a"), b("k"), b("v")))
+
+	info, err := os.Stat(path)
+	must(t, err)
+	lift := limitFileSize(t, info.Size())
+	err = r.Put(t.Context(), token(2, "b"), b("big"), make([]byte, 8<<20))
+	lift()
+	wantIs(t, err, fencedkv.ErrUnknownOutcome)
+	for name, call := range everyCall(s) {
+		if err := call(t.Context()); !errors.Is(err, fencedkv.ErrFailed) && name != "Exclusive" {
+			t.Errorf("%s after a failed commit: got %v, want ErrFailed", name, err)
+		}
+	}
+	must(t, s.Close())
+
+	r = openAt(t, path, nil).Resource("r")
+	wantValue(t, r, "k", "v")
+	m, err := r.Highest(t.Context())
+	must(t, err)
+	_, err = r.Get(t.Context(), b("big"))
+	whole := m.Token == token(2, "b") && err == nil
+	nothing := m.Token == token(1, "a") && errors.Is(err, fencedkv.ErrNotFound)
+	if !whole && !nothing {
+		t.Errorf("after reopening: mark %v, Get(big) %v; want all of the write or nothing", m, err)
+	}
+	must(t, r.Put(t.Context(), token(2, "b"), b("big"), make([]byte, 8<<20)))
+	wantIs(t, r.Raise(t.Context(), token(1, "a")), fence.ErrStale)
+}
