@@ -4,27 +4,56 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"testing"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// recorder keeps the requests that take a lock, to send copies of them later.
+// recorder keeps the requests that take a lock, to count them and to send
+// copies of them later.
 type recorder struct {
 	*redis.Client
 
-	mu    sync.Mutex
-	takes []func(context.Context) []any
+	mu       sync.Mutex
+	takes    []func(context.Context) []any
+	answered int
 }
 
 func (r *recorder) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	if len(keys) == 5 && len(args) == 3 {
-		keys, args := slices.Clone(keys), slices.Clone(args)
-		r.mu.Lock()
-		r.takes = append(r.takes, func(ctx context.Context) []any {
-			reply, _ := r.Client.EvalSha(ctx, sha, keys, args...).Slice()
-			return reply
-		})
-		r.mu.Unlock()
+	if !isTake(keys, args) {
+		return r.Client.EvalSha(ctx, sha, keys, args...)
 	}
-	return r.Client.EvalSha(ctx, sha, keys, args...)
+	keys, args = slices.Clone(keys), slices.Clone(args)
+	r.mu.Lock()
+	r.takes = append(r.takes, func(ctx context.Context) []any {
+		reply, _ := r.Client.EvalSha(ctx, sha, keys, args...).Slice()
+		return reply
+	})
+	r.mu.Unlock()
+	cmd := r.Client.EvalSha(ctx, sha, keys, args...)
+	r.mu.Lock()
+	r.answered++
+	r.mu.Unlock()
+	return cmd
+}
+
+// isTake tells the take script from the others, which have fewer keys or the
+// name of a channel among their arguments.
+func isTake(keys []string, args []any) bool {
+	if len(keys) != 5 || len(args) != 3 {
+		return false
+	}
+	_, isTTL := args[1].(int64)
+	return isTTL
+}
+
+// settled waits until a waiter has nothing left to do but wait for its message:
+// it has asked, subscribed, and asked again.
+func (r *recorder) settled(t testing.TB) {
+	t.Helper()
+	eventually(t, "the waiter has asked twice", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.answered >= 2
+	})
 }

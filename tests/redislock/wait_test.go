@@ -46,15 +46,11 @@ func TestReleaseWakesTheLongestWaiterByMessage(t *testing.T) {
 	client := newClient(t, addr)
 	lease := acquire(t, newLocker(t, client, rarePolls(prefix)), "a")
 	var order []<-chan result
-	for i := range 3 {
-		order = append(order, acquiring(t.Context(), newLocker(t, newClient(t, addr), rarePolls(prefix)), "a"))
-		eventually(t, "the waiter is known", func() bool { return waiters(t, client, key(prefix, "a")) == i+1 })
+	for range 3 {
+		r := &recorder{Client: newClient(t, addr)}
+		order = append(order, acquiring(t.Context(), newLocker(t, r, rarePolls(prefix)), "a"))
+		r.settled(t)
 	}
-	// Messages count only once the subscription is there.
-	eventually(t, "all have subscribed", func() bool {
-		channel := key(prefix, "a") + "wake"
-		return client.PubSubNumSub(t.Context(), channel).Val()[channel] == 3
-	})
 	for i, done := range order {
 		release(t, lease)
 		lease = await(t, fmt.Sprintf("waiter %d after the release", i), done)
@@ -105,28 +101,19 @@ func TestRequestsPerHandoverDoNotGrowWithWaiters(t *testing.T) {
 	perHandover := func(n int) float64 {
 		counter := proxy.CountRedis(t, servers.SharedRedis(t))
 		prefix := space()
-		direct := newClient(t, servers.SharedRedis(t))
 		lease := acquire(t, newLocker(t, newClient(t, counter.Addr()), rarePolls(prefix)), "a")
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		granted := make(chan *locks.Lease, n)
 		for range n {
-			l := newLocker(t, newClient(t, counter.Addr()), rarePolls(prefix))
+			r := &recorder{Client: newClient(t, counter.Addr())}
+			l := newLocker(t, r, rarePolls(prefix))
 			go func() {
 				if lease, err := l.Acquire(ctx, "a"); err == nil {
 					granted <- lease
 				}
 			}()
-		}
-		eventually(t, "all wait", func() bool { return waiters(t, direct, key(prefix, "a")) == n })
-		channel := key(prefix, "a") + "wake"
-		eventually(t, "all have subscribed", func() bool {
-			return direct.PubSubNumSub(t.Context(), channel).Val()[channel] == int64(n)
-		})
-		// Each asks once more when its subscription is there.
-		for quiet := -1; quiet != len(counter.Requests()); {
-			quiet = len(counter.Requests())
-			<-time.After(100 * time.Millisecond)
+			r.settled(t)
 		}
 		counter.Reset()
 		const handovers = 4
@@ -158,10 +145,9 @@ func TestDeadWaiterDelaysTheNextLittle(t *testing.T) {
 	client.ZAdd(t.Context(), k+"queue", redis.Z{Score: 1, Member: "dead"})
 	client.ZAdd(t.Context(), k+"alive", redis.Z{Score: far, Member: "dead"})
 
-	done := acquiring(t.Context(), newLocker(t, client, rarePolls(prefix)), "a")
-	eventually(t, "it waits", func() bool { return waiters(t, client, k) == 2 })
-	channel := k + "wake"
-	eventually(t, "it has subscribed", func() bool { return client.PubSubNumSub(t.Context(), channel).Val()[channel] == 1 })
+	r := &recorder{Client: client}
+	done := acquiring(t.Context(), newLocker(t, r, rarePolls(prefix)), "a")
+	r.settled(t)
 	release(t, lease)
 	release(t, await(t, "the live waiter", done))
 }

@@ -1,0 +1,264 @@
+package redislock_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/fencedkv/fencedkv/adapters/redislock"
+	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/proxy"
+	"github.com/fencedkv/fencedkv/tests/servers"
+)
+
+// The request of a TryAcquire that gave up is in the server's buffer, behind or
+// before the cleanup. Whichever runs first, the lock is free afterwards.
+func TestRequestExecutedAfterItsCallerGaveUpHoldsNothing(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartRedis(t, nil)
+	client := newClient(t, srv.Addr())
+	l := newLocker(t, client, &redislock.Options{Prefix: "p", TTL: time.Minute, RequestTimeout: 200 * time.Millisecond})
+	release(t, acquire(t, l, "a"))
+
+	srv.Pause(t)
+	_, err := l.TryAcquire(t.Context(), "a")
+	if !errors.Is(err, locks.ErrUnreachable) {
+		t.Fatalf("TryAcquire of a paused server: %v, want ErrUnreachable", err)
+	}
+	srv.Resume(t)
+	gone := func() bool {
+		found, err := client.Keys(t.Context(), "p:{a}:gone:*").Result()
+		return err == nil && len(found) > 0
+	}
+	eventually(t, "the attempt is withdrawn", gone)
+	eventually(t, "the lock is free", func() bool { return client.Exists(t.Context(), "p:{a}:lock").Val() == 0 })
+	lease, err := l.TryAcquire(t.Context(), "a")
+	if err != nil {
+		t.Fatalf("TryAcquire after the server went on: %v", err)
+	}
+	release(t, lease)
+}
+
+func TestLateCopyOfAWithdrawnTakeIsRefused(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	holder := newLocker(t, client, &redislock.Options{Prefix: prefix, TTL: time.Minute})
+	lease := acquire(t, holder, "a")
+	recorder := &recorder{Client: client}
+	waiting := newLocker(t, recorder, rarePolls(prefix))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := acquiring(ctx, waiting, "a")
+	eventually(t, "it waits", func() bool { return waiters(t, client, key(prefix, "a")) == 1 })
+	cancel()
+	<-done
+	eventually(t, "it is withdrawn", func() bool { return waiters(t, client, key(prefix, "a")) == 0 })
+	release(t, lease)
+	for _, again := range recorder.takes {
+		if got := again(t.Context()); len(got) != 1 || got[0] != "over" {
+			t.Errorf("the late copy got %v, want over", got)
+		}
+	}
+	if n := client.Exists(t.Context(), key(prefix, "a")+"lock").Val(); n != 0 {
+		t.Error("the late copy took the lock")
+	}
+}
+
+// The one that a release has woken goes away in the same moment.
+func TestWithdrawnWaiterPassesItsWakeOn(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	k := key(prefix, "a")
+	r := &recorder{Client: client}
+	first, second := newLocker(t, client, rarePolls(prefix)), newLocker(t, r, rarePolls(prefix))
+	lease := acquire(t, first, "a")
+	ctx, cancel := context.WithCancel(t.Context())
+	one := acquiring(ctx, first, "a")
+	eventually(t, "the first waits", func() bool { return waiters(t, client, k) == 1 })
+	two := acquiring(t.Context(), second, "a")
+	r.settled(t)
+	client.Del(t.Context(), k+"lock") // a release whose message the first got and the second did not
+	cancel()
+	<-one
+	release(t, await(t, "the second waiter", two))
+	_ = lease.Release(t.Context())
+}
+
+func TestBlackHoleEndsTheLeaseBeforeTheServerFreesTheLock(t *testing.T) {
+	t.Parallel()
+	addr, prefix := servers.SharedRedis(t), space()
+	client := newClient(t, addr)
+	p := proxy.New(t, addr)
+	ttl := time.Second
+	l := newLocker(t, newClient(t, p.Addr()), &redislock.Options{Prefix: prefix, TTL: ttl})
+	lease := acquire(t, l, "a")
+	successor := acquiring(t.Context(), newLocker(t, client, &redislock.Options{Prefix: prefix, TTL: ttl}), "a")
+
+	p.BlackHole(t, proxy.Both)
+	next := await(t, "the successor", successor)
+	if lease.Context().Err() == nil {
+		t.Error("the successor has the lock and the first holder was not told")
+	}
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, locks.ErrLost) {
+		t.Errorf("cause %v, want ErrLost", cause)
+	}
+	p.Heal(t)
+	if err := lease.Release(t.Context()); !errors.Is(err, locks.ErrLost) {
+		t.Errorf("Release of the lost lease: %v, want ErrLost", err)
+	}
+	if next.Context().Err() != nil {
+		t.Errorf("the successor lost the lock: %v", context.Cause(next.Context()))
+	}
+	release(t, next)
+}
+
+// A client that ignores contexts, which is go-redis' default, holds up nobody.
+func TestClientWithoutContextTimeoutsDoesNotHoldUpTheCaller(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartRedis(t, nil)
+	client := redis.NewClient(&redis.Options{Addr: srv.Addr(), ReadTimeout: 10 * time.Minute})
+	t.Cleanup(func() { client.Close() })
+	l := newLocker(t, client, &redislock.Options{TTL: time.Minute, RequestTimeout: 100 * time.Millisecond})
+	release(t, acquire(t, l, "a"))
+	srv.Pause(t)
+	if _, err := l.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrUnreachable) {
+		t.Errorf("TryAcquire: %v, want ErrUnreachable", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := acquiring(ctx, l, "a")
+	cancel()
+	select {
+	case r := <-done:
+		if !errors.Is(r.err, locks.ErrCancelled) {
+			t.Errorf("Acquire: %v, want ErrCancelled", r.err)
+		}
+	case <-time.After(patience):
+		t.Error("Acquire does not notice that its context has ended")
+	}
+	srv.Resume(t)
+}
+
+func TestAcquireOutlastsARestart(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartRedis(t, &servers.RedisOptions{AppendOnly: true})
+	l := newLocker(t, newClient(t, srv.Addr()), &redislock.Options{TTL: time.Second})
+	lease := acquire(t, l, "a")
+	before := lease.Token().Seq
+	release(t, lease)
+
+	srv.Kill(t)
+	done := acquiring(t.Context(), l, "a")
+	if _, err := l.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrUnreachable) {
+		t.Errorf("TryAcquire of a dead server: %v, want ErrUnreachable", err)
+	}
+	srv.Start(t)
+	lease = await(t, "Acquire during the restart", done)
+	if got := lease.Token().Seq; got <= before {
+		t.Errorf("number %d after the restart, want more than %d", got, before)
+	}
+	release(t, lease)
+}
+
+func TestLeaseSurvivesAShortOutage(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartRedis(t, &servers.RedisOptions{AppendOnly: true})
+	client := newClient(t, srv.Addr())
+	l := newLocker(t, client, &redislock.Options{Prefix: "p", TTL: 3 * time.Second})
+	lease := acquire(t, l, "a")
+	srv.Restart(t)
+	deadline := lease.Deadline()
+	eventually(t, "it is renewed", func() bool { return lease.Deadline().After(deadline) })
+	release(t, lease)
+}
+
+// Reads of a replica would report the lock as held; its refusal to write is an
+// outage, which a failover ends.
+func TestReadOnlyReplicaIsUnreachable(t *testing.T) {
+	t.Parallel()
+	primary := servers.StartRedis(t, nil)
+	srv := servers.StartRedis(t, nil)
+	node := newClient(t, srv.Addr())
+	follow(t, node, primary.Addr())
+	l := newLocker(t, node, &redislock.Options{TTL: time.Second})
+	_, err := l.TryAcquire(t.Context(), "a")
+	if !errors.Is(err, locks.ErrUnreachable) {
+		t.Errorf("TryAcquire on a replica: %v, want ErrUnreachable", err)
+	}
+	done := acquiring(t.Context(), l, "a")
+	if err := node.SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	release(t, await(t, "Acquire when it has become the primary", done))
+}
+
+func TestReplicasConfirmTheGrant(t *testing.T) {
+	t.Parallel()
+	primary := servers.StartRedis(t, nil)
+	replica := servers.StartRedis(t, nil)
+	copied := newClient(t, replica.Addr())
+	follow(t, copied, primary.Addr())
+	client := newClient(t, primary.Addr())
+	l := newLocker(t, client, &redislock.Options{Prefix: "p", TTL: time.Minute, WaitReplicas: 1, RequestTimeout: 2 * time.Second})
+	lease := acquire(t, l, "a")
+	want := client.Get(t.Context(), "p:{a}:lock").Val()
+	if got := copied.Get(t.Context(), "p:{a}:lock").Val(); got != want || got == "" {
+		t.Errorf("the replica has %q at the time of the grant, want %q", got, want)
+	}
+	release(t, lease)
+
+	replica.Pause(t)
+	_, err := l.TryAcquire(t.Context(), "a")
+	if !errors.Is(err, locks.ErrUnreachable) {
+		t.Errorf("TryAcquire with a silent replica: %v, want ErrUnreachable", err)
+	}
+	eventually(t, "the unconfirmed grant is gone", func() bool { return client.Exists(t.Context(), "p:{a}:lock").Val() == 0 })
+	replica.Resume(t)
+}
+
+func follow(t *testing.T, node *redis.Client, primary string) {
+	t.Helper()
+	host, port, err := net.SplitHostPort(primary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := node.SlaveOf(t.Context(), host, port).Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the replica is in step", func() bool {
+		return strings.Contains(node.Info(t.Context(), "replication").Val(), "master_link_status:up")
+	})
+}
+
+func TestCloseEndsHoldersAndWaiters(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	l := newLocker(t, client, rarePolls(prefix))
+	lease := acquire(t, l, "a")
+	done := acquiring(t.Context(), l, "a")
+	eventually(t, "it waits", func() bool { return waiters(t, client, key(prefix, "a")) == 1 })
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+	if r := <-done; !errors.Is(r.err, locks.ErrClosed) {
+		t.Errorf("the waiter: %v, want ErrClosed", r.err)
+	}
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, locks.ErrReleased) {
+		t.Errorf("the holder: %v, want ErrReleased", cause)
+	}
+	if _, err := l.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrClosed) {
+		t.Errorf("TryAcquire after Close: %v, want ErrClosed", err)
+	}
+	if left := client.Exists(t.Context(), key(prefix, "a")+"lock", key(prefix, "a")+"queue").Val(); left != 0 {
+		t.Errorf("%d keys are left", left)
+	}
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Errorf("the caller's client was closed: %v", err)
+	}
+}
