@@ -25,7 +25,7 @@ takes the late write, in the second it refuses it.`
 // cli are the flags.
 type cli struct {
 	Lock    string           `default:"memory" placeholder:"ADDRESS" help:"Lock service: memory, redis://host:port, rediss://host:port, etcd://host:port,... or zk://host:port,.../path. A user and a password may stand before the host."`
-	TTL     time.Duration    `name:"ttl" placeholder:"DURATION" help:"Lease time, and so about half of how long it takes. Default: 1s; etcd 2s and ZooKeeper 4s, the least they keep with their own defaults."`
+	TTL     *time.Duration   `name:"ttl" placeholder:"DURATION" help:"Lease time, and so about half of how long it takes. Default: 1s; etcd 2s and ZooKeeper 4s, the least they keep with their own defaults."`
 	JSON    bool             `name:"json" help:"Print one event a line as JSON."`
 	Pause   client.Pause     `default:"${pause}" enum:"stop,block,none" help:"How client A is paused. stop: its process is stopped (SIGSTOP). block: it waits and renews no longer. none: not at all, the control run, in which nothing is to be seen. Default: ${pause}."`
 	Version kong.VersionFlag `help:"Print the version."`
@@ -91,10 +91,14 @@ func parse(args []string, stdout, stderr io.Writer) (*cli, service.Config, error
 		return nil, service.Config{}, fmt.Errorf("%w: %w", service.ErrUsage, err)
 	case c.Pause == client.PauseStop && !process.CanStop:
 		return nil, service.Config{}, fmt.Errorf("%w: --pause=stop: this platform cannot stop a process; give block", service.ErrUsage)
-	case c.TTL < 0:
-		return nil, service.Config{}, fmt.Errorf("%w: --ttl=%v: it must be positive", service.ErrUsage, c.TTL)
 	}
-	lock, err := service.New(c.Lock, c.TTL)
+	ttl := time.Duration(0)
+	if c.TTL != nil {
+		if ttl = *c.TTL; ttl <= 0 {
+			return nil, service.Config{}, fmt.Errorf("%w: --ttl=%v: it must be positive", service.ErrUsage, ttl)
+		}
+	}
+	lock, err := service.New(c.Lock, ttl)
 	return c, lock, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/event"
 	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/process"
 	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/resource"
+	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/tally"
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
 )
 
@@ -22,7 +23,7 @@ func (p *play) act(ctx context.Context, act string) (event.Result, error) {
 	if err != nil {
 		return event.Result{}, err
 	}
-	t := &tally{before: before}
+	t := &tally.Tally{Before: before}
 	if err := p.withdraw(ctx, act, t); err != nil {
 		return event.Result{}, err
 	}
@@ -30,12 +31,12 @@ func (p *play) act(ctx context.Context, act string) (event.Result, error) {
 	if err != nil {
 		return event.Result{}, err
 	}
-	result := t.result(after)
+	result := t.Result(after)
 	return result, p.emit(act, event.Event{Name: event.ActEnded, Resource: resource.Name, Result: &result})
 }
 
 // withdraw lets both clients withdraw, client A with a pause in the middle.
-func (p *play) withdraw(ctx context.Context, act string, t *tally) error {
+func (p *play) withdraw(ctx context.Context, act string, t *tally.Tally) error {
 	a, b := p.cast.a, p.cast.b
 	if err := a.Send(client.Order{Act: act, Amount: amountA, Pause: p.Pause}); err != nil {
 		return err
@@ -94,7 +95,7 @@ func (p *play) withdraw(ctx context.Context, act string, t *tally) error {
 }
 
 // order lets client B withdraw; expired is called before it is granted the lock.
-func (p *play) order(ctx context.Context, b *process.Child, act string, t *tally, expired func() error) error {
+func (p *play) order(ctx context.Context, b *process.Child, act string, t *tally.Tally, expired func() error) error {
 	if err := b.Send(client.Order{Act: act, Amount: amountB, Pause: client.PauseNone}); err != nil {
 		return err
 	}
@@ -103,13 +104,13 @@ func (p *play) order(ctx context.Context, b *process.Child, act string, t *tally
 
 // finish follows a client to the end of its order. acquired, if set, is called
 // before the event of that name.
-func (p *play) finish(ctx context.Context, c *process.Child, act string, t *tally, amount int, acquired func() error) error {
+func (p *play) finish(ctx context.Context, c *process.Child, act string, t *tally.Tally, amount int, acquired func() error) error {
 	return p.follow(ctx, c, act, func(e event.Event) (bool, error) {
 		switch {
 		case e.Name == event.Acquired && acquired != nil:
 			return false, acquired()
 		case e.Name == event.Written:
-			t.acknowledged = append(t.acknowledged, amount)
+			t.Acknowledged = append(t.Acknowledged, amount)
 		}
 		return false, nil
 	})

@@ -75,13 +75,19 @@ const (
 // account is one copy of the account.
 func (c *cast) account(act string) *resource.Account { return resource.NewAccount(c.api, act) }
 
-// lock acquires the account's lock for the parent.
-func (c *cast) lock(ctx context.Context) (*locks.Lease, error) {
+// lock acquires the account's lock for the parent. It does not wait, because
+// nobody else knows the run's namespace: a service that does not answer is away.
+func (c *cast) lock(ctx context.Context) (lease *locks.Lease, err error) {
 	if err := c.open(ctx); err != nil {
 		return nil, err
 	}
-	lease, err := c.locker.Acquire(ctx, resource.Name)
-	c.reached = err == nil || !errors.Is(err, locks.ErrUnreachable)
+	for range 3 { // the first connection may be slow
+		lease, err = c.locker.TryAcquire(ctx, resource.Name)
+		if !errors.Is(err, locks.ErrUnreachable) {
+			c.reached = true
+			break
+		}
+	}
 	return lease, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/fencedkv/fencedkv/adapters/redislock"
 	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/loopback"
@@ -30,6 +31,7 @@ var redisServer = kind{
 		return nil
 	},
 	open: func(c Config, _ *loopback.Client) (locks.Locker, error) {
+		logging.Disable() // the client would write to standard error
 		return redislock.Dial(c.Address, &redislock.Options{Prefix: c.Namespace, TTL: c.TTL})
 	},
 	clean: func(ctx context.Context, c Config) error {

@@ -103,7 +103,11 @@ func (c Config) Open(client *loopback.Client) (locks.Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.open(c, client)
+	locker, err := k.open(c, client)
+	if err != nil {
+		return nil, err // and not the adapter's nil pointer in an interface
+	}
+	return locker, nil
 }
 
 // Clean removes this run's namespace from the service, once nobody uses it.

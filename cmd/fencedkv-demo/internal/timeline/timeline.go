@@ -31,7 +31,8 @@ func New(w io.Writer, colour bool) *Timeline {
 func (t *Timeline) Event(e event.Event) error {
 	switch e.Name {
 	case event.Started:
-		t.say(t.p.strong, "A stale writer, and what stops it. Lock: %s, lease time %v.", e.Lock, ms(e.TTLMS))
+		t.say(t.p.strong, "A stale writer, and what stops it")
+		t.say(t.p.faint, "Lock service: %s, lease time: %v", e.Lock, ms(e.TTLMS))
 	case event.ActStarted:
 		t.open(e)
 	case event.ActEnded:
@@ -141,8 +142,9 @@ func (t *Timeline) draw(e event.Event) {
 		arrow(laneStore, who, t.p.store, fmt.Sprintf("ok, balance %d", *e.Balance))
 	case event.Rejected:
 		t.refused = e
+		older, newer := number(e.Offered), number(e.Highest)
 		arrow(laneStore, who, t.p.bad,
-			fmt.Sprintf("REFUSED: %s is older than %s", number(e.Offered), number(e.Highest)), "REFUSED")
+			"REFUSED: "+older+" is older than "+newer, "REFUSED: "+older+" < "+newer, "REFUSED")
 	case event.LeaseLost:
 		note(who, t.p.bad, "✗ lease was lost")
 	case event.Retrying:

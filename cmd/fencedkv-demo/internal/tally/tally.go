@@ -1,4 +1,5 @@
-package play
+// Package tally counts what the clients were told against what the store holds.
+package tally
 
 import (
 	"math/bits"
@@ -6,19 +7,19 @@ import (
 	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/event"
 )
 
-// tally is what the clients of one act were told.
-type tally struct {
-	before       int
-	acknowledged []int // the withdrawals to which the store said yes
+// Tally is what the clients of one act were told.
+type Tally struct {
+	Before       int   // the balance at the beginning
+	Acknowledged []int // the withdrawals to which the store said yes
 }
 
-// result compares it with the balance at the end.
-func (t *tally) result(after int) event.Result {
-	expected := t.before
-	for _, amount := range t.acknowledged {
+// Result compares it with the balance at the end.
+func (t *Tally) Result(after int) event.Result {
+	expected := t.Before
+	for _, amount := range t.Acknowledged {
 		expected -= amount
 	}
-	return event.Result{Expected: expected, Actual: after, LostUpdates: lost(t.acknowledged, after-expected)}
+	return event.Result{Expected: expected, Actual: after, LostUpdates: lost(t.Acknowledged, after-expected)}
 }
 
 // lost is the least number of withdrawals that add up to missing. If none do,
