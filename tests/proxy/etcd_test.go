@@ -30,17 +30,18 @@ const (
 )
 
 func TestEtcdRequestsAreCountedByPath(t *testing.T) {
+	key := servers.Namespace(t)
 	c := proxy.CountEtcd(t, servers.SharedEtcd(t))
 	client := etcdClient(t, c.Addr())
 	ctx := t.Context()
-	if _, err := client.Get(ctx, t.Name()); err != nil {
+	if _, err := client.Get(ctx, key); err != nil {
 		t.Fatal(err)
 	}
 	c.Reset()
-	if _, err := client.Txn(ctx).Then(clientv3.OpPut(t.Name(), strings.Repeat("x", 100<<10))).Commit(); err != nil {
+	if _, err := client.Txn(ctx).Then(clientv3.OpPut(key, strings.Repeat("x", 100<<10))).Commit(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Get(ctx, t.Name()); err != nil {
+	if _, err := client.Get(ctx, key); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := c.Requests(), []string{pathTxn, pathRange}; !slices.Equal(got, want) {
@@ -53,7 +54,7 @@ func TestEtcdRequestsAreCountedByPath(t *testing.T) {
 
 	// Both watches share one stream: two messages, one HEADERS frame.
 	for _, key := range []string{"a", "b"} {
-		w := client.Watch(ctx, t.Name()+key, clientv3.WithCreatedNotify())
+		w := client.Watch(ctx, key+key, clientv3.WithCreatedNotify())
 		if r := <-w; r.Err() != nil || !r.Created {
 			t.Fatalf("watch: %+v", r)
 		}
@@ -64,21 +65,22 @@ func TestEtcdRequestsAreCountedByPath(t *testing.T) {
 }
 
 func TestEtcdReplyIsLostAfterTheTransaction(t *testing.T) {
+	key := servers.Namespace(t)
 	addr := servers.SharedEtcd(t)
 	c := proxy.CountEtcd(t, addr)
 	client, direct := etcdClient(t, c.Addr()), etcdClient(t, addr)
-	if _, err := client.Get(t.Context(), t.Name()); err != nil {
+	if _, err := client.Get(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
 	lost := c.DropReply(pathTxn)
-	if _, err := client.Txn(t.Context()).Then(clientv3.OpPut(t.Name(), "x")).Commit(); err == nil {
+	if _, err := client.Txn(t.Context()).Then(clientv3.OpPut(key, "x")).Commit(); err == nil {
 		t.Error("transaction whose reply is lost succeeded")
 	}
 	waitFor(t, "the loss", lost)
-	if r, err := direct.Get(t.Context(), t.Name()); err != nil || r.Count != 1 {
+	if r, err := direct.Get(t.Context(), key); err != nil || r.Count != 1 {
 		t.Errorf("the key: %v, %v, want it there once", r, err)
 	}
-	if _, err := client.Put(t.Context(), t.Name(), "y"); err != nil {
+	if _, err := client.Put(t.Context(), key, "y"); err != nil {
 		t.Errorf("after reconnecting: %v", err)
 	}
 	if got := c.Requests(); !slices.Contains(got, pathPut) {

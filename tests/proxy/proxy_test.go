@@ -18,7 +18,7 @@ func TestBlackHoleIsSilentAndHealDeliversWhatWasHeld(t *testing.T) {
 		t.Run(string(d), func(t *testing.T) {
 			p := proxy.New(t, addr)
 			client, direct := redisClient(t, p.Addr()), redisClient(t, addr)
-			key := t.Name()
+			key := servers.Namespace(t)
 			if err := client.Set(t.Context(), key, "before", 0).Err(); err != nil {
 				t.Fatalf("through the proxy: %v", err)
 			}
@@ -78,6 +78,7 @@ func isTimeout(err error) bool {
 }
 
 func TestARequestHeldBackArrivesAfterItsSenderHasGone(t *testing.T) {
+	key := servers.Namespace(t)
 	addr := servers.SharedRedis(t)
 	p := proxy.New(t, addr)
 	client, direct := redisClient(t, p.Addr()), redisClient(t, addr)
@@ -86,7 +87,7 @@ func TestARequestHeldBackArrivesAfterItsSenderHasGone(t *testing.T) {
 	}
 	p.BlackHole(t, proxy.Both)
 	err := within(t, brief, func(ctx context.Context) error {
-		return client.RPush(ctx, t.Name(), "late").Err()
+		return client.RPush(ctx, key, "late").Err()
 	})
 	if err == nil {
 		t.Fatal("RPUSH in a black hole succeeded")
@@ -94,7 +95,7 @@ func TestARequestHeldBackArrivesAfterItsSenderHasGone(t *testing.T) {
 	client.Close()
 	p.Heal(t)
 	// BLPOP waits on the server for the late write.
-	got, err := direct.BLPop(t.Context(), 20*time.Second, t.Name()).Result()
+	got, err := direct.BLPop(t.Context(), 20*time.Second, key).Result()
 	if err != nil || got[1] != "late" {
 		t.Errorf("the late request left %v, %v, want it executed", got, err)
 	}

@@ -14,7 +14,7 @@ func TestRedisRequestsAndRoundTripsAreCounted(t *testing.T) {
 	c := proxy.CountRedis(t, servers.SharedRedis(t))
 	client := redisClient(t, c.Addr())
 	ctx := t.Context()
-	key := t.Name()
+	key := servers.Namespace(t)
 	if err := client.Set(ctx, key, "1", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +53,7 @@ func TestRedisRequestsAndRoundTripsAreCounted(t *testing.T) {
 }
 
 func TestRedisValuesOfAnySizePassUnchanged(t *testing.T) {
+	key := servers.Namespace(t)
 	c := proxy.CountRedis(t, servers.SharedRedis(t))
 	client := redisClient(t, c.Addr())
 	for _, size := range []int{0, 1, 64<<10 - 1, 64 << 10, 1 << 20} {
@@ -60,10 +61,10 @@ func TestRedisValuesOfAnySizePassUnchanged(t *testing.T) {
 		for i := range value {
 			value[i] = byte(i * 7)
 		}
-		if err := client.Set(t.Context(), t.Name(), value, 0).Err(); err != nil {
+		if err := client.Set(t.Context(), key, value, 0).Err(); err != nil {
 			t.Fatalf("SET of %d bytes: %v", size, err)
 		}
-		got, err := client.Get(t.Context(), t.Name()).Bytes()
+		got, err := client.Get(t.Context(), key).Bytes()
 		if err != nil || !slices.Equal(got, value) {
 			t.Errorf("GET of %d bytes: %d bytes, %v, want the same", size, len(got), err)
 		}
@@ -71,6 +72,7 @@ func TestRedisValuesOfAnySizePassUnchanged(t *testing.T) {
 }
 
 func TestRedisReplyIsLostAfterTheCommandWasExecuted(t *testing.T) {
+	key := servers.Namespace(t)
 	addr := servers.SharedRedis(t)
 	c := proxy.CountRedis(t, addr)
 	client, direct := redisClient(t, c.Addr()), redisClient(t, addr)
@@ -78,44 +80,46 @@ func TestRedisReplyIsLostAfterTheCommandWasExecuted(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := c.DropReply("INCR")
-	if err := client.Get(t.Context(), t.Name()).Err(); err != redis.Nil {
+	if err := client.Get(t.Context(), key).Err(); err != redis.Nil {
 		t.Fatalf("GET before the INCR: %v, want it untouched", err)
 	}
-	if err := client.Incr(t.Context(), t.Name()).Err(); !connectionLost(err) {
+	if err := client.Incr(t.Context(), key).Err(); !connectionLost(err) {
 		t.Errorf("INCR whose reply is lost: %v, want a lost connection", err)
 	}
 	waitFor(t, "the loss", lost)
-	if got := direct.Get(t.Context(), t.Name()).Val(); got != "1" {
+	if got := direct.Get(t.Context(), key).Val(); got != "1" {
 		t.Errorf("the server has %q, want it executed once", got)
 	}
-	if got := client.Incr(t.Context(), t.Name()).Val(); got != 2 {
+	if got := client.Incr(t.Context(), key).Val(); got != 2 {
 		t.Errorf("the next INCR gave %d, want 2: only one reply is lost", got)
 	}
 }
 
 func TestRedisRequestIsLostBeforeTheServerSeesIt(t *testing.T) {
+	key := servers.Namespace(t)
 	addr := servers.SharedRedis(t)
 	c := proxy.CountRedis(t, addr)
 	client, direct := redisClient(t, c.Addr()), redisClient(t, addr)
 	lost := c.DropRequest("INCR")
-	if err := client.Incr(t.Context(), t.Name()).Err(); !connectionLost(err) {
+	if err := client.Incr(t.Context(), key).Err(); !connectionLost(err) {
 		t.Errorf("INCR that is lost: %v, want a lost connection", err)
 	}
 	waitFor(t, "the loss", lost)
-	if err := direct.Get(t.Context(), t.Name()).Err(); err != redis.Nil {
+	if err := direct.Get(t.Context(), key).Err(); err != redis.Nil {
 		t.Errorf("the server's GET: %v, want no such key", err)
 	}
 }
 
 func TestRedisReplyIsHeldUntilReleased(t *testing.T) {
+	key := servers.Namespace(t)
 	addr := servers.SharedRedis(t)
 	c := proxy.CountRedis(t, addr)
 	client, direct := redisClient(t, c.Addr()), redisClient(t, addr)
 	held, release := c.HoldReply("INCR")
 	done := make(chan error, 1)
-	go func() { done <- client.Incr(t.Context(), t.Name()).Err() }()
+	go func() { done <- client.Incr(t.Context(), key).Err() }()
 	waitFor(t, "the hold", held)
-	if got := direct.Get(t.Context(), t.Name()).Val(); got != "1" {
+	if got := direct.Get(t.Context(), key).Val(); got != "1" {
 		t.Errorf("the server has %q while the reply is held, want 1", got)
 	}
 	select {

@@ -37,7 +37,7 @@ func (silent) Printf(string, ...any) {}
 func TestZooKeeperRequestsAreCountedByOperation(t *testing.T) {
 	c := proxy.CountZooKeeper(t, servers.SharedZooKeeper(t))
 	conn := zkConn(t, c.Addr())
-	path := "/" + t.Name()
+	path := "/" + servers.Namespace(t)
 	if _, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestZooKeeperReplyIsLostAfterTheCreate(t *testing.T) {
 	addr := servers.SharedZooKeeper(t)
 	c := proxy.CountZooKeeper(t, addr)
 	conn, direct := zkConn(t, c.Addr()), zkConn(t, addr)
-	path := "/" + t.Name()
+	path := "/" + servers.Namespace(t)
 	lost := c.DropReply("create")
 	if _, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err == nil {
 		t.Error("create whose reply is lost succeeded")

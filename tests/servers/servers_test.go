@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"regexp"
 	"testing"
 	"time"
 
@@ -201,4 +202,16 @@ func TestOneServerIsShared(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestNamespacesDiffer(t *testing.T) {
+	a, b := servers.Namespace(t), servers.Namespace(t)
+	if a == b {
+		t.Errorf("two namespaces are called %q", a)
+	}
+	t.Run("sub test/ü", func(t *testing.T) {
+		if got := servers.Namespace(t); !regexp.MustCompile(`^[A-Za-z0-9_-]+$`).MatchString(got) {
+			t.Errorf("namespace %q, want only letters, digits, hyphens and underscores", got)
+		}
+	})
 }

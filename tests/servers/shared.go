@@ -4,8 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 )
 
 // shared is one server for all tests of a binary, started by the first that
@@ -46,8 +50,8 @@ func Main(m *testing.M) {
 }
 
 // SharedRedis is the address of a redis-server with default options that all
-// tests of this binary share. A test keeps to keys of its own and does nothing
-// that others would notice. May be called concurrently.
+// tests of this binary share. A test keeps to keys of its own, see [Namespace],
+// and does nothing that others would notice. May be called concurrently.
 func SharedRedis(t testing.TB) string {
 	t.Helper()
 	return sharedRedis.addr(t, "SharedRedis")
@@ -63,6 +67,21 @@ func SharedZooKeeper(t testing.TB) string {
 func SharedEtcd(t testing.TB) string {
 	t.Helper()
 	return sharedEtcd.addr(t, "SharedEtcd")
+}
+
+var namespaces atomic.Int64
+
+// Namespace is a name for what the test keeps on a shared server, made of
+// letters, digits, hyphens and underscores: no other test of this binary has
+// the same, nor has this one when it runs again (-count). May be called concurrently.
+func Namespace(t testing.TB) string {
+	name := strings.Map(func(r rune) rune {
+		if r == '_' || r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '-'
+	}, t.Name())
+	return fmt.Sprintf("%s-%d", name, namespaces.Add(1))
 }
 
 func (sh *shared) addr(t testing.TB, caller string) string {
