@@ -39,6 +39,34 @@ func TestUncontendedAcquireOnALiveLeaseIsOneRoundTrip(t *testing.T) {
 	}
 }
 
+func TestAHandoverIsOneReleaseAndOneRead(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	a, b := s.counted(t, s.long()), s.counted(t, s.long())
+	held := try(t, a, "a")
+	release(t, try(t, b, "first use"))
+	b.counter.Reset()
+	waiter := s.wait(t, b, "a", 2)
+	// The entry, the watch, and the read that shows that the watch missed nothing.
+	entered := []string{pathTxn, pathWatch, pathTxn}
+	eventually(t, "the waiter's last request", func() bool { return len(b.counter.Requests()) >= len(entered) })
+	if got := b.counter.Requests(); !slices.Equal(got, entered) {
+		t.Errorf("requests of a waiter: %v, want %v", got, entered)
+	}
+	a.counter.Reset()
+	b.counter.Reset()
+	release(t, held)
+	granted(t, waiter)
+	if got := a.counter.Requests(); !slices.Equal(got, []string{pathTxn}) {
+		t.Errorf("requests of the release: %v, want one transaction", got)
+	}
+	// The end of a watch is a message, too, and comes when it comes.
+	got := slices.DeleteFunc(b.counter.Requests(), func(r string) bool { return r == pathWatch })
+	if !slices.Equal(got, []string{pathTxn}) {
+		t.Errorf("requests of the waiter that wakes: %v, want one read", got)
+	}
+}
+
 func TestTokenIsTheKeysCreateRevision(t *testing.T) {
 	t.Parallel()
 	s := shared(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"net/url"
+	"os"
 	"testing"
 	"time"
 
@@ -16,12 +17,21 @@ import (
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
 
-func TestMain(m *testing.M) { servers.Main(m) }
+func TestMain(m *testing.M) {
+	if addr := os.Getenv(holderEnv); addr != "" {
+		hold(addr)
+		return
+	}
+	servers.Main(m)
+}
 
 // patience bounds what must happen; it is no bound on speed.
 const patience = 30 * time.Second
 
-const pathTxn = "/etcdserverpb.KV/Txn"
+const (
+	pathTxn   = "/etcdserverpb.KV/Txn"
+	pathWatch = "/etcdserverpb.Watch/Watch"
+)
 
 // site is an etcd server and a prefix of the test's own on it.
 type site struct {

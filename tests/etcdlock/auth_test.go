@@ -1,0 +1,195 @@
+package etcdlock_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/fencedkv/fencedkv/adapters/etcdlock"
+	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/servers"
+)
+
+func TestUserWithPermissionOnThePrefixOnly(t *testing.T) {
+	t.Parallel()
+	const password = "p@ss/w:rd %"
+	srv := servers.StartEtcd(t, nil)
+	s := newSite(t, srv.Addr())
+	protect(t, s, "app", password)
+	address := "etcd://app:" + url.PathEscape(password) + "@" + s.addr
+	dial := func(t *testing.T, address string, opts *etcdlock.Options) *etcdlock.Locker {
+		l, err := etcdlock.Dial(address, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { closeLocker(t, l) })
+		return l
+	}
+
+	t.Run("holds, waits, renews and releases", func(t *testing.T) {
+		held := try(t, dial(t, address, s.options()), "a")
+		b := dial(t, address, s.options())
+		if _, err := b.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrHeld) {
+			t.Errorf("got %v, want ErrHeld", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		waiter := make(chan result, 1)
+		go func() {
+			lease, err := b.Acquire(ctx, "a")
+			waiter <- result{lease, err}
+		}()
+		before := held.Deadline()
+		eventually(t, "a renewal", func() bool { return held.Deadline().After(before.Add(time.Second)) })
+		release(t, held)
+		release(t, granted(t, waiter))
+	})
+	t.Run("is told of a wrong password", func(t *testing.T) {
+		_, err := etcdlock.Dial("etcd://app:hunter2@"+s.addr, s.options())
+		refusedBecause(t, err, "user or password", "hunter2")
+	})
+	t.Run("is told of a missing user", func(t *testing.T) {
+		_, err := dial(t, "etcd://"+s.addr, s.options()).TryAcquire(t.Context(), "a")
+		refusedBecause(t, err, "user or password", password)
+	})
+	t.Run("is told of a missing permission", func(t *testing.T) {
+		_, err := dial(t, address, &etcdlock.Options{Prefix: "elsewhere", TTL: time.Second}).Acquire(t.Context(), "a")
+		refusedBecause(t, err, `permission on the prefix "elsewhere/"`, password)
+	})
+}
+
+func refusedBecause(t *testing.T, err error, reason, secret string) {
+	t.Helper()
+	if !errors.Is(err, locks.ErrUnreachable) || !strings.Contains(err.Error(), reason) {
+		t.Errorf("got %v, want an error over ErrUnreachable that says %q", err, reason)
+	}
+	if err != nil && strings.Contains(err.Error(), secret) {
+		t.Errorf("the error prints the password: %v", err)
+	}
+}
+
+// protect turns authentication on. The user may read and write the site's
+// prefix only.
+func protect(t *testing.T, s *site, user, password string) {
+	t.Helper()
+	ctx, c := t.Context(), s.direct
+	for _, step := range []func() error{
+		func() error { _, err := c.RoleAdd(ctx, "root"); return err },
+		func() error { _, err := c.UserAdd(ctx, "root", "root"); return err },
+		func() error { _, err := c.UserGrantRole(ctx, "root", "root"); return err },
+		func() error { _, err := c.RoleAdd(ctx, "locks"); return err },
+		func() error {
+			from := s.prefix + "/"
+			_, err := c.RoleGrantPermission(ctx, "locks", from, clientv3.GetPrefixRangeEnd(from), clientv3.PermissionType(clientv3.PermReadWrite))
+			return err
+		},
+		func() error { _, err := c.UserAdd(ctx, user, password); return err },
+		func() error { _, err := c.UserGrantRole(ctx, user, "locks"); return err },
+		func() error { _, err := c.AuthEnable(ctx); return err },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestDialSpeaksTLS(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	addr, roots := terminateTLS(t, s.addr)
+	opts := s.options()
+	opts.TLS = &tls.Config{RootCAs: roots}
+	l, err := etcdlock.Dial("etcds://"+addr, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeLocker(t, l)
+	release(t, try(t, l, "a"))
+
+	stranger, err := etcdlock.Dial("etcds://"+addr, &etcdlock.Options{TTL: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeLocker(t, stranger)
+	if _, err := stranger.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrUnreachable) {
+		t.Errorf("a server with a certificate that nobody signed: got %v, want ErrUnreachable", err)
+	}
+}
+
+// terminateTLS puts TLS before a server that speaks plainly.
+func terminateTLS(t *testing.T, server string) (addr string, roots *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		NotAfter:              time.Now().Add(time.Hour),
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots = x509.NewCertPool()
+	roots.AddCert(cert)
+	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
+		NextProtos:   []string{"h2"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conns sync.WaitGroup
+	t.Cleanup(func() {
+		ln.Close()
+		conns.Wait()
+	})
+	conns.Go(func() {
+		for {
+			client, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			conns.Go(func() { join(client, server) })
+		}
+	})
+	return ln.Addr().String(), roots
+}
+
+func join(client net.Conn, addr string) {
+	defer client.Close()
+	server, err := net.Dial("tcp", addr)
+	if err != nil {
+		return
+	}
+	var up sync.WaitGroup
+	up.Go(func() {
+		io.Copy(server, client)
+		server.Close()
+	})
+	io.Copy(client, server)
+	client.Close()
+	up.Wait()
+}

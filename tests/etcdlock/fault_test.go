@@ -1,0 +1,228 @@
+package etcdlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/fencedkv/fencedkv/adapters/etcdlock"
+	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/proxy"
+	"github.com/fencedkv/fencedkv/tests/servers"
+)
+
+func TestLossInABlackHoleIsSignalledBeforeTheLockIsFree(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	l := s.counted(t, s.options())
+	lease := try(t, l, "a")
+	key := s.holder(t, "a").key
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	watch := s.direct.Watch(ctx, key, clientv3.WithCreatedNotify(), clientv3.WithFilterPut())
+	<-watch
+	l.network.BlackHole(t, proxy.Both)
+	if got := <-watch; got.Err() != nil || len(got.Events) != 1 {
+		t.Fatalf("watch: %+v, want the end of the key", got)
+	}
+	select {
+	case <-lease.Context().Done():
+	default:
+		t.Error("etcd has freed the lock and the lease's context has not ended")
+	}
+	if err := ended(t, lease); !errors.Is(err, locks.ErrLost) {
+		t.Errorf("the lease ended with %v, want ErrLost", err)
+	}
+}
+
+func TestHolderAndWaiterOutliveARestartOfTheServer(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartEtcd(t, nil)
+	s := newSite(t, srv.Addr())
+	opts := s.options()
+	opts.TTL = 10 * time.Second
+	held := try(t, s.dial(t, s.addr, opts), "a")
+	waiter := s.wait(t, s.dial(t, s.addr, opts), "a", 2)
+	srv.Restart(t)
+	before := held.Deadline()
+	eventually(t, "renewal after the restart", func() bool { return held.Deadline().After(before) })
+	select {
+	case r := <-waiter:
+		t.Fatalf("the waiter returned %v, %v while the lock was held", r.lease, r.err)
+	default:
+	}
+	release(t, held)
+	next := granted(t, waiter)
+	if next.Token().Seq <= held.Token().Seq || next.Token().Lineage != held.Token().Lineage {
+		t.Errorf("token %v after %v", next.Token(), held.Token())
+	}
+}
+
+// A waiter that etcd has forgotten takes a new place, also if a client of the
+// same process holds the lock.
+func TestWaiterQueuesAgainWhen(t *testing.T) {
+	t.Parallel()
+	for what, forget := range map[string]func(t *testing.T, s *site, l *counted, own entry){
+		"its key was deleted": func(t *testing.T, s *site, _ *counted, own entry) { s.delete(t, own.key) },
+		"its key was put again by another": func(t *testing.T, s *site, _ *counted, own entry) {
+			if _, err := s.direct.Put(t.Context(), own.key, "x"); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"its lease was revoked": func(t *testing.T, s *site, _ *counted, own entry) { s.revoke(t, own) },
+		"its lease ran out in a black hole": func(t *testing.T, s *site, l *counted, own entry) {
+			l.network.BlackHole(t, proxy.Both)
+			eventually(t, "the end of its lease", func() bool { return len(s.entries(t, "a")) == 1 })
+			l.network.Heal(t)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := shared(t)
+			held := try(t, s.dial(t, s.addr, s.options()), "a")
+			b := s.counted(t, s.options())
+			waiter := s.wait(t, b, "a", 2)
+			own := s.entries(t, "a")[1]
+			forget(t, s, b, own)
+			eventually(t, "the new entry", func() bool {
+				all := s.entries(t, "a")
+				return len(all) == 2 && all[1].key != own.key
+			})
+			release(t, held)
+			lease := granted(t, waiter)
+			if tok, e := lease.Token(), s.holder(t, "a"); tok.Seq != uint64(e.rev) || !strings.HasSuffix(e.key, tok.Holder) {
+				t.Errorf("token %v, but %+v holds the lock", tok, e)
+			}
+			release(t, lease)
+		})
+	}
+}
+
+func TestATakeThatArrivesAfterItsCallerGaveUpLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	opts := s.long()
+	opts.RequestTimeout = 200 * time.Millisecond
+	l := s.counted(t, opts)
+	release(t, try(t, l, "first use"))
+
+	l.network.BlackHole(t, proxy.Upstream)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := l.TryAcquire(ctx, "a"); !errors.Is(err, locks.ErrCancelled) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want an error over ErrCancelled and context.DeadlineExceeded", err)
+	}
+	if _, err := l.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want an error over ErrUnreachable and not over the end of a context of the caller's", err)
+	}
+	l.network.Heal(t)
+
+	other := s.dial(t, s.addr, s.long())
+	ctx, cancel = context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	lease, err := other.Acquire(ctx, "a")
+	if err != nil {
+		t.Fatalf("the next client: %v; entries: %+v", err, s.entries(t, "a"))
+	}
+	release(t, lease)
+	eventually(t, "nothing is left", func() bool { return len(s.entries(t, "a")) == 0 })
+}
+
+func TestALeaseWithAKeyThatCouldNotBeRemovedTakesNoNewGrants(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	opts := s.long()
+	opts.RequestTimeout = 200 * time.Millisecond
+	l := s.counted(t, opts)
+	a, b := try(t, l, "a"), try(t, l, "b")
+	old := s.holder(t, "b").lease
+
+	l.network.BlackHole(t, proxy.Both)
+	if err := a.Release(t.Context()); !errors.Is(err, locks.ErrUnreachable) {
+		t.Errorf("release in a black hole: %v, want ErrUnreachable", err)
+	}
+	l.network.Heal(t)
+	eventually(t, "the key is removed in the background", func() bool { return len(s.entries(t, "a")) == 0 })
+	c := try(t, l, "c")
+	if s.holder(t, "c").lease == old {
+		t.Error("the new grant hangs on the old lease")
+	}
+	if err := b.Context().Err(); err != nil {
+		t.Errorf("the old lease's other grant: %v", context.Cause(b.Context()))
+	}
+	release(t, b)
+	eventually(t, "the old lease is revoked", func() bool {
+		ttl, err := s.direct.TimeToLive(t.Context(), old)
+		return err == nil && ttl.TTL == -1
+	})
+	if err := c.Context().Err(); err != nil {
+		t.Errorf("the new lease's grant: %v", context.Cause(c.Context()))
+	}
+}
+
+func TestCompactionDoesNotDisturbAWaiter(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartEtcd(t, nil)
+	s := newSite(t, srv.Addr())
+	held := try(t, s.dial(t, s.addr, s.options()), "a")
+	waiter := s.wait(t, s.dial(t, s.addr, s.options()), "a", 2)
+	resp, err := s.direct.Put(t.Context(), "x", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.direct.Compact(t.Context(), resp.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
+		t.Fatal(err)
+	}
+	srv.Restart(t) // the watch is made again, on compacted history
+	release(t, held)
+	granted(t, waiter)
+}
+
+const holderEnv = "FENCEDKV_TEST_HOLDER"
+
+// hold is another process: it takes the lock, says so and keeps it.
+func hold(addr string) {
+	addr, prefix, _ := strings.Cut(addr, " ")
+	l, err := etcdlock.Dial("etcd://"+addr, &etcdlock.Options{Prefix: prefix, TTL: time.Second})
+	if err == nil {
+		_, err = l.Acquire(context.Background(), "a")
+	}
+	fmt.Println("held", err)
+	select {}
+}
+
+func TestAKilledHoldersLockIsFreedAfterItsTime(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), holderEnv+"="+s.addr+" "+s.prefix)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}()
+	var said, reason string
+	if _, err := fmt.Fscan(out, &said, &reason); err != nil || reason != "<nil>" {
+		t.Fatalf("the holder: %q %q, %v", said, reason, err)
+	}
+	dead := s.holder(t, "a")
+	waiter := s.wait(t, s.dial(t, s.addr, s.options()), "a", 2)
+	cmd.Process.Kill()
+	if next := granted(t, waiter); next.Token().Seq <= uint64(dead.rev) {
+		t.Errorf("token %v after the killed holder's %d", next.Token(), dead.rev)
+	}
+}
