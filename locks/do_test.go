@@ -121,7 +121,7 @@ func TestDoContextEndsRenewal(t *testing.T) {
 			wantLive(t, lease)
 			cancel()
 			<-work.Done() // a worker that ignores it goes on
-			<-lease.Context().Done()
+			waitEnd(t, lease)
 			if got := time.Since(g.Sent); got > 6*time.Second {
 				t.Errorf("the lock was held %v after its caller had given up", got-5*time.Second)
 			}
