@@ -149,10 +149,10 @@ func (a *attempt) clean() {
 	pause := 5 * time.Millisecond
 	for {
 		err := a.remove(ctx)
-		if err == nil || a.s.isOver() {
+		if err == nil || a.s.isOver() || a.l.open.Err() != nil {
 			return
 		}
-		if !sleep(ctx, pause) {
+		if !sleep(ctx, pause) && a.l.open.Err() == nil {
 			a.s.retire("the removal of an entry could not be confirmed: " + err.Error())
 			return
 		}

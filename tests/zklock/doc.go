@@ -1,0 +1,2 @@
+// Package zklock tests adapters/zklock on real ZooKeeper servers.
+package zklock

@@ -1,0 +1,144 @@
+package zklock_test
+
+import (
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencedkv/fencedkv/adapters/zklock"
+	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/locks/locktest"
+	"github.com/fencedkv/fencedkv/tests/proxy"
+	"github.com/fencedkv/fencedkv/tests/servers"
+)
+
+// Sessions that live longer than the default allows, for the subtests that
+// must tell a removed entry from one that ran out.
+var kitServer = &servers.ZooKeeperOptions{Config: []string{"maxSessionTimeout=60000", "maxClientCnxns=0"}}
+
+func TestKit(t *testing.T) {
+	srv := servers.StartZooKeeper(t, kitServer)
+	locktest.Run(t, func(t *testing.T) *locktest.Service {
+		if locktest.NeedsOwnServer(t) {
+			own := servers.StartZooKeeper(t, kitServer)
+			service := newService(newSite(t, own.Addr()))
+			service.Restart = func(t testing.TB) { own.Restart(t) }
+			service.Pause = func(t testing.TB) func() {
+				own.Pause(t)
+				return sync.OnceFunc(func() { own.Resume(t) })
+			}
+			return service
+		}
+		return newService(newSite(t, srv.Addr()))
+	})
+}
+
+func newService(s *site) *locktest.Service {
+	var (
+		mu       sync.Mutex
+		lockers  = make(map[locks.Locker]*counted)
+		counters []*proxy.Counter
+	)
+	find := func(t testing.TB, l locks.Locker) *counted {
+		t.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		if lockers[l] == nil {
+			t.Fatal("the Locker is not one of New")
+		}
+		return lockers[l]
+	}
+	return &locktest.Service{
+		TTL:    time.Second,
+		MaxTTL: 60 * time.Second,
+		New: func(t testing.TB, c locktest.Config) locks.Locker {
+			opts := s.options()
+			if c.TTL != 0 {
+				opts.SessionTimeout = c.TTL.Truncate(time.Millisecond)
+			}
+			opts.MaxHold = c.MaxHold
+			l := s.open(t, opts)
+			mu.Lock()
+			defer mu.Unlock()
+			lockers[l.Locker] = l
+			counters = append(counters, l.counter)
+			return l.Locker
+		},
+		Entries:     func(t testing.TB, name string) int { return len(s.entries(t, name)) },
+		DeleteEntry: func(t testing.TB, name string) { s.delete(t, s.holder(t, name).path) },
+		ReplaceEntry: func(t testing.TB, name string) {
+			// First the other's entry, so that the lock is never free. It is
+			// of another session, and has the holder's place in the queue.
+			h := s.holder(t, name)
+			id := "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			s.create(t, s.node(name)+"/_c_"+id+h.seq, zk.FlagEphemeral)
+			s.delete(t, h.path)
+		},
+		DeleteWaiters: func(t testing.TB, name string) {
+			for _, e := range s.entries(t, name)[1:] {
+				s.delete(t, e.path)
+			}
+		},
+		Revoke: func(t testing.TB, name string) { s.closeSession(t, s.holder(t, name)) },
+		// Expire stays nil: a session cannot be made to time out, and Revoke is
+		// another event. The kit cuts the holder off instead.
+		Cut: func(t testing.TB, l locks.Locker) func() {
+			network := find(t, l).network
+			network.BlackHole(t, proxy.Both)
+			return sync.OnceFunc(func() { network.Heal(t) })
+		},
+		LoseReply: func(t testing.TB, l locks.Locker) { find(t, l).counter.DropReply("create") },
+		Requests: func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			n := 0
+			for _, c := range counters {
+				n += len(c.Requests())
+			}
+			return n
+		},
+		BadOptions: map[string]func() (locks.Locker, error){
+			"an empty address": func() (locks.Locker, error) {
+				return refused(zklock.Dial("", nil))
+			},
+			"a session timeout that rounds to nothing": func() (locks.Locker, error) {
+				return refused(zklock.Dial(s.addr, &zklock.Options{SessionTimeout: time.Microsecond}))
+			},
+			"a session timeout below the server's least": func() (locks.Locker, error) {
+				return refused(zklock.Dial(s.addr, &zklock.Options{SessionTimeout: 399 * time.Millisecond}))
+			},
+			"a session timeout above the server's longest": func() (locks.Locker, error) {
+				return refused(zklock.Dial(s.addr, &zklock.Options{SessionTimeout: time.Hour}))
+			},
+			"the root of all as root": func() (locks.Locker, error) {
+				return refused(zklock.Dial(s.addr, &zklock.Options{Root: "/"}))
+			},
+		},
+		Secret: func(t testing.TB, password string) error {
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			nobody := ln.Addr().String()
+			ln.Close()
+			address := "zk://" + url.UserPassword("user", password).String() + "@" + nobody
+			l, err := zklock.Dial(address, &zklock.Options{SessionTimeout: time.Second})
+			if err == nil {
+				closeLocker(t, l)
+			}
+			return err
+		},
+	}
+}
+
+// refused keeps a nil *zklock.Locker from becoming a Locker that is not nil.
+func refused(l *zklock.Locker, err error) (locks.Locker, error) {
+	if l == nil {
+		return nil, err
+	}
+	return l, err
+}
