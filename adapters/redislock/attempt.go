@@ -182,7 +182,10 @@ func (a *attempt) lease(ans answer, sent time.Time) (*locks.Lease, error) {
 
 // ended withdraws an attempt whose context is done and returns its error.
 func (a *attempt) ended(seen error) error {
-	a.withdraw()
+	// The last answer may have been on its way when the context ended.
+	if a.withdraw() {
+		seen = locks.ErrHeld
+	}
 	if a.caller.Err() == nil {
 		return &locks.Error{Op: "acquire", Name: a.name, Kind: locks.ErrClosed, Err: seen}
 	}
@@ -190,38 +193,41 @@ func (a *attempt) ended(seen error) error {
 }
 
 // withdraw removes what the server may have of this attempt, in the background
-// if that takes long. What cannot be removed within TTL is forgotten by the
-// server itself: a lock after TTL, a waiter after twice as long.
-func (a *attempt) withdraw() {
+// if that takes long, and tells whether another was seen to hold the lock. What
+// cannot be removed within TTL is forgotten by the server itself: a lock after
+// TTL, a waiter after twice as long.
+func (a *attempt) withdraw() (held bool) {
 	if !a.traces {
-		return
+		return false
 	}
-	l := a.locker
+	seen := make(chan bool, 1)
 	ctx := context.WithoutCancel(a.caller)
-	done := make(chan struct{})
-	started := l.group.Go(func() {
-		defer close(done)
-		pause := l.options.retryMin()
-		for begun := time.Now(); ; {
-			err := l.withdraw(ctx, a.keys, a.id)
-			if err == nil {
-				return
-			}
-			if hopeless(err) || time.Since(begun) > l.ttl {
-				l.log.Warn("redislock: cleanup of an attempt; the server forgets it by itself", "lock", a.name, "error", err)
-				return
-			}
-			time.Sleep(pause)
-			pause = min(2*pause, l.options.pollInterval())
-		}
-	})
-	if !started {
-		return
+	if !a.locker.group.Go(func() { seen <- a.clean(ctx) }) {
+		return false
 	}
 	grace := time.NewTimer(withdrawGrace)
 	defer grace.Stop()
 	select {
-	case <-done:
+	case held = <-seen:
 	case <-grace.C:
+	}
+	return held
+}
+
+// clean asks until the server has confirmed or has forgotten by itself.
+func (a *attempt) clean(ctx context.Context) (held bool) {
+	l := a.locker
+	pause := l.options.retryMin()
+	for begun := time.Now(); ; {
+		held, err := l.withdraw(ctx, a.keys, a.id)
+		if err == nil {
+			return held
+		}
+		if hopeless(err) || time.Since(begun) > l.ttl {
+			l.log.Warn("redislock: cleanup of an attempt; the server forgets it by itself", "lock", a.name, "error", err)
+			return false
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, l.options.pollInterval())
 	}
 }

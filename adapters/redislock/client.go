@@ -62,6 +62,9 @@ func Dial(address string, o *Options) (*Locker, error) {
 		return nil, err
 	}
 	opts.ContextTimeoutEnabled = true
+	// Acquire asks again by itself and TryAcquire is to tell soon. One repetition
+	// is for a pooled connection that the server has closed.
+	opts.DialerRetries, opts.MaxRetries = 1, 1
 	client := redis.NewClient(opts)
 	l, err := New(client, o)
 	if err != nil {

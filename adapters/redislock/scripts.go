@@ -143,15 +143,20 @@ func (l *Locker) release(ctx context.Context, k keys, grant string) error {
 	return err
 }
 
-func (l *Locker) withdraw(ctx context.Context, k keys, id string) error {
-	_, err := call(ctx, l, func(ctx context.Context) (struct{}, error) {
-		untold, err := withdrawScript.Run(ctx, l.client, k.with(id), id, k.channel(), l.shutOut.Milliseconds()).Text()
-		if err == nil {
-			l.unheard(untold)
+// withdraw removes the traces of an attempt and tells whether another has the
+// lock.
+func (l *Locker) withdraw(ctx context.Context, k keys, id string) (held bool, err error) {
+	return call(ctx, l, func(ctx context.Context) (bool, error) {
+		reply, err := withdrawScript.Run(ctx, l.client, k.with(id), id, k.channel(), l.shutOut.Milliseconds()).Slice()
+		if err != nil {
+			return false, err
 		}
-		return struct{}{}, err
+		if len(reply) != 2 {
+			return false, fmt.Errorf("the withdraw script replied %q", reply)
+		}
+		l.unheard(reply[1])
+		return reply[0] == int64(1), nil
 	})
-	return err
 }
 
 // unheard warns once that waiters are not told of releases.

@@ -4,7 +4,7 @@
 -- KEYS lock, last, queue, alive, gone
 -- ARGV id of the attempt, channel, ms to shut it out
 --
--- Replies why no waiter could be told, or ''.
+-- Replies {1 if another has the lock, else 0, why no waiter could be told or ''}.
 local lock, last, queue, alive = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, channel = ARGV[1], ARGV[2]
 
@@ -13,7 +13,7 @@ leave(queue, alive, id)
 local current = redis.call('GET', lock)
 if current then
   if current:match('^%d+ (%S+)$') ~= id then
-    return ''
+    return {1, ''}
   end
   redis.call('DEL', lock)
   if redis.call('GET', last) == current then
@@ -21,4 +21,4 @@ if current then
   end
 end
 -- The withdrawn waiter may be the one that a release has woken.
-return wake(queue, alive, channel)
+return {0, wake(queue, alive, channel)}
