@@ -24,7 +24,7 @@ func scratch() (path string, remove func()) {
 }
 
 // Opening a store and writing to it with the token of a lock.
-func Example() {
+func Example_openAndWrite() {
 	path, remove := scratch()
 	defer remove()
 	ctx := context.Background()
