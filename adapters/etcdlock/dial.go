@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -86,11 +87,13 @@ func parse(address string) (clientv3.Config, error) {
 	}
 	hosts, path, _ := strings.Cut(rest, "/")
 	if path != "" {
-		return config, fmt.Errorf("the address ends with a path, %q; give the prefix in Options", "/"+path)
+		return config, errors.New("the address ends with a path; give the prefix in Options")
 	}
 	for host := range strings.SplitSeq(hosts, ",") {
-		if name, port, err := net.SplitHostPort(host); err != nil || name == "" || port == "" {
-			return config, fmt.Errorf("%q is not host:port; write etcd://host:port,host:port", host)
+		name, port, err := net.SplitHostPort(host)
+		if _, notNumber := strconv.ParseUint(port, 10, 16); err != nil || name == "" || notNumber != nil {
+			// Not quoted: it may be user:password with the rest forgotten.
+			return config, fmt.Errorf("server %d of the address is not host:port; write etcd://host:port,host:port", len(config.Endpoints)+1)
 		}
 		config.Endpoints = append(config.Endpoints, web+"://"+host)
 	}

@@ -23,7 +23,8 @@
 //
 // A waiter watches the key before its own, so a release wakes one waiter, and
 // reads the queue again before it believes that it holds the lock. A waiter
-// whose key was deleted, or whose lease ended, queues again at the end.
+// whose key was deleted, or whose lease has ended or takes no new grants, queues
+// again at the end.
 //
 // Every third of the lease time the Locker renews its lease and reads the keys
 // of its grants. A grant is renewed when both were answered and its key is

@@ -1,0 +1,143 @@
+package etcdlock_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fencedkv/fencedkv/adapters/etcdlock"
+	"github.com/fencedkv/fencedkv/locks"
+)
+
+func TestServersThatAreTooOldAreRefused(t *testing.T) {
+	for _, version := range []string{"3.5.12", "3.4.23", "2.3.8", "3.5.13-rc.0", "unknown", ""} {
+		_, err := (&server{version: version}).locker(t, nil).TryAcquire(t.Context(), "a")
+		if !errors.Is(err, locks.ErrUnsupported) || !strings.Contains(err.Error(), version) || !strings.Contains(err.Error(), etcdlock.MinVersion) {
+			t.Errorf("etcd %q: got %v, want an error over ErrUnsupported that names it and %s", version, err, etcdlock.MinVersion)
+		}
+	}
+	for _, version := range []string{"3.5.13", "3.5.21", "3.6.0", "3.7.3", "4.0.0"} {
+		lease, err := (&server{version: version}).locker(t, nil).TryAcquire(t.Context(), "a")
+		if err != nil {
+			t.Errorf("etcd %q: %v", version, err)
+			continue
+		}
+		if got, want := lease.Token().String(), "42@etcd:7:fencedkv/locks/a~"; !strings.HasPrefix(got, want) {
+			t.Errorf("etcd %q: token %s, want %s and a holder", version, got, want)
+		}
+	}
+}
+
+// A request has a time of its own. When that ends the caller's context has not
+// ended, and the error must not say so.
+func TestATimeoutOfARequestIsNotTheCallers(t *testing.T) {
+	s := &server{version: "3.7.3", hang: make(chan struct{})}
+	l := s.locker(t, &etcdlock.Options{RequestTimeout: 50 * time.Millisecond})
+	_, err := l.Acquire(t.Context(), "a")
+	if !errors.Is(err, locks.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "50ms") {
+		t.Errorf("got %v, want an error over ErrUnreachable, not context.DeadlineExceeded, that names 50ms", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("the night is over")
+	cancel(why)
+	if _, err := l.Acquire(ctx, "a"); !errors.Is(err, locks.ErrCancelled) || !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
+		t.Errorf("got %v, want an error over ErrCancelled, context.Canceled and the cause", err)
+	}
+}
+
+// A server that answers at once that it has no leader is not asked without a
+// pause, and the lease ends at its own deadline.
+func TestRefusedRenewalsArePaced(t *testing.T) {
+	s := &server{version: "3.7.3"}
+	l := s.locker(t, &etcdlock.Options{TTL: time.Second})
+	lease, err := l.TryAcquire(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-lease.Context().Done()
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, locks.ErrLost) {
+		t.Errorf("the lease ended with %v, want ErrLost", cause)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.renewals; n < 2 || n > 20 {
+		t.Errorf("%d renewals were sent in one lease time, want a few", n)
+	}
+}
+
+// The server counts from when the request arrived, so the holder must count
+// from before it.
+func TestDeadlineCountsFromBeforeTheRequest(t *testing.T) {
+	t.Parallel()
+	const ttl = time.Second
+	s := &server{version: "3.7.3", lead: true}
+	lease, err := s.locker(t, &etcdlock.Options{TTL: ttl}).TryAcquire(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := lease.Deadline()
+	for n := range 3 {
+		s.mu.Lock()
+		latest := s.counted.Add(locks.Validity(ttl))
+		s.mu.Unlock()
+		if deadline.After(latest) {
+			t.Errorf("after %d renewals the deadline is %v too late", n, deadline.Sub(latest))
+		}
+		for tick := time.Tick(time.Millisecond); lease.Deadline().Equal(deadline) && lease.Context().Err() == nil; {
+			<-tick
+		}
+		deadline = lease.Deadline()
+	}
+	if lease.Context().Err() != nil {
+		t.Errorf("the lease was lost: %v", context.Cause(lease.Context()))
+	}
+}
+
+// A grant on an old shared lease has only what is left of its time.
+func TestNoGrantOnALeaseWhoseTimeIsRunningOut(t *testing.T) {
+	t.Parallel()
+	const ttl = 4 * time.Second
+	s := &server{version: "3.7.3"}
+	l := s.locker(t, &etcdlock.Options{TTL: ttl, RequestTimeout: 100 * time.Millisecond})
+	lease, err := l.TryAcquire(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-time.After(time.Until(lease.Deadline().Add(-locks.Validity(ttl) / 2)))
+	if b, err := l.TryAcquire(t.Context(), "b"); !errors.Is(err, locks.ErrUnreachable) {
+		t.Errorf("got %v, %v, want ErrUnreachable, because the lease cannot be renewed first", b, err)
+	}
+}
+
+// A copy of the request may still be on its way, and would create the key after
+// it was released. So the attempt is made again with another key, on another
+// lease, and the first lease is revoked.
+func TestATakeWithACopyUnderWayIsMadeAgainOnAnotherLease(t *testing.T) {
+	t.Parallel()
+	s := &server{version: "3.7.3", lead: true}
+	s.lose.Store(1)
+	l := s.locker(t, nil)
+	lease, err := l.TryAcquire(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.created) != 2 || s.created[0] == s.created[1] || !strings.HasSuffix(s.created[1], lease.Token().Holder) {
+		t.Fatalf("keys created: %q, want two, the last one with the holder %q", s.created, lease.Token().Holder)
+	}
+	for _, key := range s.created {
+		if !slices.Contains(s.deleted, key) {
+			t.Errorf("%q was not deleted", key)
+		}
+	}
+	if slices.Sort(s.revoked); !slices.Equal(s.revoked, []int64{1, 2}) {
+		t.Errorf("leases revoked: %v, want 1 and 2", s.revoked)
+	}
+}
