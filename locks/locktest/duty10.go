@@ -21,7 +21,7 @@ var errorsSayWhich = []part{
 	{"timed-out", findBoth, "", errorTimedOut},
 	{"cancelled-before", findBoth, "", errorCancelledBefore},
 	{"unreachable", sayWhich, "Cut", errorUnreachable},
-	{"lost", sayWhich, "Expire|Cut", errorLost},
+	{"lost", sayWhich, "Cut", errorLost},
 	{"bad-options", "Options that the service cannot keep are errors.", "BadOptions", badOptions},
 	{"secret", "Passwords in addresses are never printed.", "Secret", secret},
 }
@@ -82,10 +82,11 @@ func errorCancelled(k *kit) {
 	k.release(lease)
 }
 
-// seenHeld gives a waiter the time to learn that the lock is held: without
-// entries to count that cannot be seen from outside.
+// seenHeld gives a waiter the time to learn that the lock is held. That cannot
+// be seen from outside: its entry is there before the answer has reached it. But
+// then it asks again, to watch or to poll.
 func (k *kit) seenHeld() {
-	if k.DeleteWaiters == nil && k.Requests != nil {
+	if k.Requests != nil {
 		n := k.Requests()
 		k.within(k.TTL/2, func() bool { return k.Requests() > n+1 })
 	}
@@ -129,7 +130,7 @@ func errorUnreachable(k *kit) {
 func errorLost(k *kit) {
 	a := k.locker(Config{})
 	lease := k.acquire(a, lock)
-	k.runOut(a, lock)
+	k.cut(a)
 	k.ends(lease)
 	k.is(context.Cause(lease.Context()), "the cause of a lease whose time is over", locks.ErrLost)
 	k.is(lease.Release(context.Background()), "Release of a lease whose time is over", locks.ErrLost)
