@@ -141,18 +141,20 @@ func (a *attempt) withdraw() {
 
 // clean removes the entry. If it cannot within the session timeout, the
 // session is retired and takes the entry with it. Close ends the sessions
-// anyway.
+// anyway, so there is less patience then.
 func (a *attempt) clean() {
 	defer a.s.leave()
-	ctx, cancel := context.WithTimeout(a.l.open, a.s.negotiated())
+	ctx, cancel := context.WithTimeout(context.Background(), a.s.negotiated())
 	defer cancel()
+	stop := context.AfterFunc(a.l.open, func() { time.AfterFunc(a.l.opts.requestTimeout()/2, cancel) })
+	defer stop()
 	pause := 5 * time.Millisecond
 	for {
 		err := a.remove(ctx)
 		if err == nil || a.s.isOver() || a.l.open.Err() != nil {
 			return
 		}
-		if !sleep(ctx, pause) && a.l.open.Err() == nil {
+		if !sleep(ctx, pause) {
 			a.s.retire("the removal of an entry could not be confirmed: " + err.Error())
 			return
 		}

@@ -201,7 +201,7 @@ func (s *session) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refs--
-	if s.refs == 0 {
+	if s.refs == 0 && s.retired {
 		s.broadcast()
 	}
 }
