@@ -121,6 +121,9 @@ func TestBadArgumentsAreTypedErrors(t *testing.T) {
 	var zero fencedkv.Resource
 	var zeroStore fencedkv.Store
 	var nilResource *fencedkv.Resource
+	if zeroStore.Path() != "" || zeroStore.ID() != "" {
+		t.Error("a zero Store has a path or an id")
+	}
 	get := func(r *fencedkv.Resource, key []byte) error { _, err := r.Get(ctx, key); return err }
 	highest := func(r *fencedkv.Resource) error { _, err := r.Highest(ctx); return err }
 

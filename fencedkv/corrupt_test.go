@@ -18,6 +18,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/fencedkv/fencedkv/fencedkv"
+	"github.com/fencedkv/fencedkv/fencedkv/internal/engine"
 )
 
 var (
@@ -119,6 +120,76 @@ func TestMovedValueIsAnError(t *testing.T) {
 	})
 	_, err := s.Resource("r0100").Get(t.Context(), b("key"))
 	wantCorrupt(t, err, "value", "r0100", "key")
+}
+
+func TestMissingValueIsNotBelieved(t *testing.T) {
+	for _, under := range []string{"r0100kex", "r0100key\x00"} {
+		s := damaged(t, func(tx *bbolt.Tx) error {
+			data := tx.Bucket([]byte("data"))
+			record := bytes.Clone(data.Get(rkey("r0100")))
+			if err := data.Delete(rkey("r0100")); err != nil {
+				return err
+			}
+			return data.Put(append([]byte{0, 5}, under...), record)
+		})
+		_, err := s.Resource("r0100").Get(t.Context(), b("key"))
+		wantCorrupt(t, err, "value", "r0100", under[5:])
+	}
+}
+
+func TestRecordThatIsABucketIsAnError(t *testing.T) {
+	s := damaged(t, func(tx *bbolt.Tx) error {
+		for bucket, key := range map[string][]byte{"data": rkey("r0100"), "marks": []byte("r0101")} {
+			if err := tx.Bucket([]byte(bucket)).Delete(key); err != nil {
+				return err
+			}
+			if _, err := tx.Bucket([]byte(bucket)).CreateBucket(key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	r := s.Resource("r0100")
+	_, err := r.Get(t.Context(), b("key"))
+	wantCorrupt(t, err, "value", "r0100", "key")
+	wantCorrupt(t, r.Put(t.Context(), token(101, "h"), b("key"), b("v")), "value", "r0100", "key")
+	wantCorrupt(t, r.Delete(t.Context(), token(101, "h"), b("key")), "value", "r0100", "key")
+	wantCorrupt(t, s.Resource("r0101").Raise(t.Context(), token(5000, "h")), "mark", "r0101", "")
+}
+
+func TestLostCommitIsAcceptedOnlyByOption(t *testing.T) {
+	path := filled(t, 3)
+	// The next commit goes to the other meta page; then that page is damaged.
+	s, err := fencedkv.Open(path, nil)
+	must(t, err)
+	must(t, s.Resource("r0000").Raise(t.Context(), token(500, "h")))
+	must(t, s.Close())
+	file, err := os.ReadFile(path)
+	must(t, err)
+	page := os.Getpagesize()
+	newest := 0
+	if binary.NativeEndian.Uint64(file[16+48:]) < binary.NativeEndian.Uint64(file[page+16+48:]) {
+		newest = page
+	}
+	file[newest+16+48] ^= 1 // its transaction id
+	must(t, os.WriteFile(path, file, 0o600))
+
+	_, err = fencedkv.Open(path, nil)
+	wantCorrupt(t, err, "file", "", "")
+	for range 2 { // once accepted the file is sound
+		s, err = fencedkv.Open(path, &fencedkv.Options{AcceptLostCommit: true})
+		must(t, err)
+		wantMark(t, s.Resource("r0000"), token(1, "h"))
+		must(t, s.Close())
+	}
+	raw(t, path, func(tx *bbolt.Tx) error {
+		h, err := engine.DecodeHeader(tx.Bucket([]byte("fencedkv")).Get([]byte("header")))
+		if err != nil || h.LostCommits != 1 || time.Since(h.LastLost) > time.Hour {
+			t.Errorf("header %+v, %v, want one lost commit, just now", h, err)
+		}
+		return nil
+	})
+	checkFile(t, path)
 }
 
 func TestDamagedMarkIsAnError(t *testing.T) {

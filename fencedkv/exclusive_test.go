@@ -194,6 +194,25 @@ func TestHeldIsOverWithItsFunction(t *testing.T) {
 	wantNone(t, r, "k")
 }
 
+func TestZeroHeldIsAnError(t *testing.T) {
+	var zero fencedkv.Held
+	for _, h := range []*fencedkv.Held{&zero, nil} {
+		wantIs(t, h.Put(t.Context(), b("k"), b("v")), fencedkv.ErrTxDone)
+		if h.Token() != (fence.Token{}) || h.Lease() != nil {
+			t.Error("a Held of nothing has a lease")
+		}
+	}
+}
+
+func TestCloseDoesNotWaitForExclusive(t *testing.T) {
+	s, l := open(t, nil), newLocker(t)
+	err := s.Resource("r").Exclusive(t.Context(), l, func(ctx context.Context, h *fencedkv.Held) error {
+		must(t, s.Close()) // no transaction is open here
+		return h.Put(ctx, b("k"), b("v"))
+	})
+	wantIs(t, err, fencedkv.ErrClosed)
+}
+
 func TestExclusivePassesPanicsOnAndReleases(t *testing.T) {
 	r, l := open(t, nil).Resource("r"), newLocker(t)
 	released := false

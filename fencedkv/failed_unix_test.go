@@ -3,12 +3,16 @@
 package fencedkv_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/fencedkv/fencedkv/fencedkv"
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
@@ -30,9 +34,23 @@ func limitFileSize(t *testing.T, size int64) (lift func()) {
 	}
 }
 
+func TestFileCutShortIsAnError(t *testing.T) {
+	path := filled(t, 1100)
+	s, err := fencedkv.Open(path, nil)
+	must(t, err)
+	must(t, os.Truncate(path, 2*int64(os.Getpagesize())))
+	for name, call := range everyCall(s) {
+		if err := call(t.Context()); !errors.Is(err, fencedkv.ErrCorrupt) && name != "Exclusive" {
+			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
+		}
+	}
+	s.Close() // whatever it returns, it returns
+}
+
 func TestFailedCommitFailsTheStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
-	s, err := fencedkv.Open(path, nil)
+	var log bytes.Buffer
+	s, err := fencedkv.Open(path, &fencedkv.Options{Logger: hclog.New(&hclog.LoggerOptions{Output: &log})})
 	must(t, err)
 	r := s.Resource("r")
 	must(t, r.Put(t.Context(), token(1, "a"), b("k"), b("v")))
@@ -43,6 +61,9 @@ func TestFailedCommitFailsTheStore(t *testing.T) {
 	err = r.Put(t.Context(), token(2, "b"), b("big"), make([]byte, 8<<20))
 	lift()
 	wantIs(t, err, fencedkv.ErrUnknownOutcome)
+	if !strings.Contains(log.String(), path) || !strings.Contains(log.String(), "[ERROR]") {
+		t.Errorf("the log says %q, want an error that names the file", log.String())
+	}
 	for name, call := range everyCall(s) {
 		if err := call(t.Context()); !errors.Is(err, fencedkv.ErrFailed) && name != "Exclusive" {
 			t.Errorf("%s after a failed commit: got %v, want ErrFailed", name, err)

@@ -27,10 +27,20 @@ type Held struct {
 }
 
 // Token returns the token of the lease.
-func (h *Held) Token() fence.Token { return h.lease.Token() }
+func (h *Held) Token() fence.Token {
+	if h == nil || h.lease == nil {
+		return fence.Token{}
+	}
+	return h.lease.Token()
+}
 
 // Lease returns the lease, for its deadline.
-func (h *Held) Lease() *locks.Lease { return h.lease }
+func (h *Held) Lease() *locks.Lease {
+	if h == nil {
+		return nil
+	}
+	return h.lease
+}
 
 // Put is Resource.Put with the token of the lease.
 func (h *Held) Put(ctx context.Context, key, value []byte) error {
@@ -73,6 +83,9 @@ func (h *Held) Highest(ctx context.Context) (m fence.Mark, err error) {
 
 // during runs a call that finish waits for.
 func (h *Held) during(call func() error) error {
+	if h == nil || h.lease == nil {
+		return ErrTxDone
+	}
 	h.mu.Lock()
 	if h.done {
 		h.mu.Unlock()

@@ -65,11 +65,21 @@ func (s *Store) Close() error {
 }
 
 // Path returns the path given to Open.
-func (s *Store) Path() string { return s.engine.Path() }
+func (s *Store) Path() string {
+	if s == nil || s.engine == nil {
+		return ""
+	}
+	return s.engine.Path()
+}
 
 // ID returns the random id, in hexadecimal, that the store was given when it was
 // created. A copy of the file has the same one.
-func (s *Store) ID() string { return s.engine.ID() }
+func (s *Store) ID() string {
+	if s == nil || s.engine == nil {
+		return ""
+	}
+	return s.engine.ID()
+}
 
 // Resource returns the resource of that name, which need not exist: the first
 // token that is admitted creates it. It does no I/O. A name of 0 or more than
@@ -96,7 +106,7 @@ func (s *Store) enter(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("fencedkv: nothing done: %w", engine.Ended(ctx))
 	case !s.calls.TryRLock(): // fails only once Close holds or awaits the lock
-		return ErrClosed
+		return fmt.Errorf("%w: %s", ErrClosed, s.Path())
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (s *Snapshot) checkValues(ctx context.Context) error {
 		}
 		last = resource
 		if s.marks.Get([]byte(resource)) == nil {
-			return &Damage{Path: s.path, Kind: "mark", Resource: resource, Problem: "it is missing, but the resource holds data"}
+			return s.damagedMark(resource, "it is missing, but the resource holds data")
 		}
 		return nil
 	})

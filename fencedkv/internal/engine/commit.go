@@ -171,16 +171,28 @@ func (s *Snapshot) applyRaises(raises []raise) error {
 	for _, r := range raises {
 		h.replaceMark(r.resource, r.old, r.record)
 		if err := s.marks.Put([]byte(r.resource), r.record); err != nil {
-			return fmt.Errorf("mark of %q: %w", r.resource, err)
+			return s.damagedMark(r.resource, err.Error())
 		}
 	}
-	return s.header.Put(headerKey, h.Encode())
+	if err := s.header.Put(headerKey, h.Encode()); err != nil {
+		return &Damage{Path: s.path, Kind: "header", Problem: err.Error()}
+	}
+	return nil
 }
 
+// applyWrite stores or deletes one record. What is stored is within bbolt's
+// limits, so that an error means that what is there now is no record.
 func (s *Snapshot) applyWrite(resource string, p pending) error {
-	at := EncodeKey(resource, []byte(p.key))
+	key := []byte(p.key)
+	at := EncodeKey(resource, key)
+	var err error
 	if p.record == nil {
-		return s.data.Delete(at)
+		err = s.data.Delete(at)
+	} else {
+		err = s.data.Put(at, p.record)
 	}
-	return s.data.Put(at, p.record)
+	if err != nil {
+		return s.damagedValue(resource, key, err.Error())
+	}
+	return nil
 }

@@ -26,6 +26,7 @@ type Engine struct {
 	file   *boltfile.File
 	path   string
 	id     string
+	log    hclog.Logger
 	writer chan struct{} // holds one element while a Tx is being decided and applied
 	failed atomic.Pointer[failure]
 }
@@ -43,7 +44,7 @@ func Open(path string, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{file: file, path: path, writer: make(chan struct{}, 1)}
+	e := &Engine{file: file, path: path, log: o.Logger, writer: make(chan struct{}, 1)}
 	if err := e.load(file.RecoveredLostCommit()); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -128,5 +129,7 @@ func (e *Engine) begin(writable bool) (*Snapshot, error) {
 
 // fail refuses all further calls. The first cause is kept.
 func (e *Engine) fail(cause error) {
-	e.failed.CompareAndSwap(nil, &failure{cause})
+	if e.failed.CompareAndSwap(nil, &failure{cause}) {
+		e.log.Error("the store has failed and refuses every call until it is opened anew", "file", e.path, "error", cause)
+	}
 }

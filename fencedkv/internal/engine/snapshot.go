@@ -118,9 +118,17 @@ func (s *Snapshot) mark(resource string) (fence.Mark, []byte, error) {
 func (s *Snapshot) decodeMark(resource string, record []byte) (fence.Mark, error) {
 	m, err := DecodeMark(resource, record)
 	if err != nil {
-		return m, &Damage{Path: s.path, Kind: "mark", Resource: resource, Problem: err.Error()}
+		return m, s.damagedMark(resource, err.Error())
 	}
 	return m, nil
+}
+
+func (s *Snapshot) damagedMark(resource, problem string) error {
+	return &Damage{Path: s.path, Kind: "mark", Resource: resource, Problem: problem}
+}
+
+func (s *Snapshot) damagedValue(resource string, key []byte, problem string) error {
+	return &Damage{Path: s.path, Kind: "value", Resource: resource, Key: bytes.Clone(key), Problem: problem}
 }
 
 // noMark returns nil if it is believable that resource has no mark.
@@ -130,9 +138,6 @@ func (s *Snapshot) decodeMark(resource string, record []byte) (fence.Mark, error
 // place, the resource must hold no data, and a store without a record must say
 // in its header that it has none.
 func (s *Snapshot) noMark(resource string) error {
-	damaged := func(problem string) error {
-		return &Damage{Path: s.path, Kind: "mark", Resource: resource, Problem: problem}
-	}
 	neighbours, err := s.absent(s.marks, []byte(resource), func(k, v []byte) error {
 		_, err := s.decodeMark(string(k), v)
 		return err
@@ -145,11 +150,11 @@ func (s *Snapshot) noMark(resource string) error {
 		return err
 	}
 	if (h.Marks == 0) != (neighbours == 0) {
-		return damaged(fmt.Sprintf("it is missing, and so are others: the header counts %d marks", h.Marks))
+		return s.damagedMark(resource, fmt.Sprintf("it is missing, and so are others: the header counts %d marks", h.Marks))
 	}
 	prefix := appendPrefix(nil, resource)
 	if k, _ := s.data.Cursor().Seek(prefix); bytes.HasPrefix(k, prefix) {
-		return damaged("it is missing, but the resource holds data")
+		return s.damagedMark(resource, "it is missing, but the resource holds data")
 	}
 	return nil
 }
@@ -192,13 +197,13 @@ func (s *Snapshot) absent(bucket *bbolt.Bucket, key []byte, sound func(k, v []by
 
 func (s *Snapshot) misplaced(bucket *bbolt.Bucket, key []byte, problem string) error {
 	if bucket == s.marks {
-		return &Damage{Path: s.path, Kind: "mark", Resource: string(key), Problem: problem}
+		return s.damagedMark(string(key), problem)
 	}
 	resource, k, err := DecodeKey(key)
 	if err != nil {
 		problem = err.Error()
 	}
-	return &Damage{Path: s.path, Kind: "value", Resource: resource, Key: bytes.Clone(k), Problem: problem}
+	return s.damagedValue(resource, k, problem)
 }
 
 // Get returns a copy of a value, or ErrNotFound.
@@ -227,7 +232,7 @@ func (s *Snapshot) Get(resource string, key []byte) (value []byte, err error) {
 func (s *Snapshot) decodeValue(resource string, key, record []byte) ([]byte, error) {
 	content, err := DecodeValue(resource, key, record)
 	if err != nil {
-		return nil, &Damage{Path: s.path, Kind: "value", Resource: resource, Key: bytes.Clone(key), Problem: err.Error()}
+		return nil, s.damagedValue(resource, key, err.Error())
 	}
 	return content, nil
 }
