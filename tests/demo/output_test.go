@@ -1,0 +1,103 @@
+package demo_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestWithoutFlagsTheLossAndTheRefusalAreShownInPlainText(t *testing.T) {
+	t.Parallel()
+	got := run(t)
+	if got.status != 0 || got.stderr != "" {
+		t.Fatalf("status %d, stderr %q; want 0 and nothing", got.status, got.stderr)
+	}
+	for _, want := range []string{
+		"client A", "lock", "client B", "store",
+		"Act 1, unfenced", "Balance: should be 50, is 70.",
+		"Act 2, fenced", "REFUSED: 33 is older than 34", "Balance: should be 50, is 50.",
+		"one update without fencing and no update with it",
+	} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("the output lacks %q", want)
+		}
+	}
+	if strings.ContainsRune(got.stdout, '\x1b') {
+		t.Error("the output in a pipe has escape codes")
+	}
+	for line := range strings.Lines(got.stdout) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("%d columns, want at most 80: %s", n, line)
+		}
+	}
+	if t.Failed() {
+		t.Logf("the output was\n%s", got.stdout)
+	}
+}
+
+func TestJSONIsTheWholePlayOneEventALine(t *testing.T) {
+	t.Parallel()
+	got := run(t, "--json")
+	if got.status != 0 || got.stderr != "" {
+		t.Fatalf("status %d, stderr %q; want 0 and nothing", got.status, got.stderr)
+	}
+	checkShown(t, got.stdout)
+}
+
+func TestAClientThatBlocksByItselfIsRefusedLikeAStoppedOne(t *testing.T) {
+	t.Parallel()
+	got := run(t, "--json", "--pause=block")
+	if got.status != 0 {
+		t.Fatalf("status %d, stderr %q; want 0", got.status, got.stderr)
+	}
+	checkShown(t, got.stdout)
+	if !strings.Contains(got.stdout, `"how":"blocked"`) || strings.Contains(got.stdout, "SIGSTOP") {
+		t.Errorf("the events do not say that the client blocked:\n%s", got.stdout)
+	}
+}
+
+// The package comment and --help are written by hand and by program.
+func TestEveryEventIsDescribedInHelpAndInThePackageComment(t *testing.T) {
+	t.Parallel()
+	comment, err := os.ReadFile(filepath.Join("..", "..", "cmd", "fencedkv-demo", "doc.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	help := run(t, "--help")
+	seen := map[string]bool{}
+	for _, e := range parse(t, run(t, "--json").stdout) {
+		seen[e.Event] = true
+	}
+	for name := range seen {
+		line := regexp.MustCompile(fmt.Sprintf(`(?m)^  %s +(\S.*)$`, name)).FindStringSubmatch(help.stdout)
+		if line == nil {
+			t.Errorf("--help does not describe %q", name)
+			continue
+		}
+		if want := fmt.Sprintf("//	%-14s  %s\n", name, line[1]); !strings.Contains(string(comment), want) {
+			t.Errorf("the package comment lacks the line %q of --help", want)
+		}
+	}
+}
+
+func TestScripts(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Log("the scripts need a shell and a pseudo-terminal; the rest of the package covers what they do without")
+		return
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", filepath.Dir(program)+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("TERM", "xterm")
+			return nil
+		},
+	})
+}
