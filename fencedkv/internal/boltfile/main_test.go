@@ -48,8 +48,18 @@ type process struct {
 
 func start(t *testing.T, role string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.CommandContext(t.Context(), os.Args[0], args...), stderr: new(strings.Builder)}
-	p.cmd.Env = append(os.Environ(), roleVar+"="+role)
+	p := prepare(t, os.Args[0], role, args...)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func prepare(t *testing.T, bin, role string, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.CommandContext(t.Context(), bin, args...), stderr: new(strings.Builder)}
+	// The race detector would otherwise keep each process for a second.
+	p.cmd.Env = append(os.Environ(), roleVar+"="+role, "GORACE=atexit_sleep_ms=0")
 	p.cmd.Stderr = p.stderr
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -60,9 +70,6 @@ func start(t *testing.T, role string, args ...string) *process {
 		t.Fatal(err)
 	}
 	p.out = bufio.NewScanner(out)
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
 	return p
 }
 

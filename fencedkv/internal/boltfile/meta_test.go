@@ -121,7 +121,7 @@ func TestTwoInvalidMetaPagesAreErrCorruptAlways(t *testing.T) {
 func TestMetaPageThatContradictsTheFileIsErrCorrupt(t *testing.T) {
 	path, sound := twoCommits(t, 0)
 	cur, other := metas(t, sound)
-	const version2, pageSize, root, freelist, pages = 2, 8, 16, 32, 40
+	const pageSize, root, freelist, pages = 8, 16, 32, 40
 	for _, c := range []struct {
 		name  string
 		field int

@@ -1,0 +1,125 @@
+//go:build unix
+
+package boltfile_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/fencedkv/fencedkv/fencedkv/internal/boltfile"
+)
+
+func init() { roles["shrink"] = roleShrink }
+
+// roleShrink opens a store and lets its file be cut to a length, in one of
+// several moments. It must see ErrCorrupt, and live.
+func roleShrink(args []string) error {
+	path, moment := args[0], args[1]
+	length, err := strconv.ParseInt(args[2], 10, 64)
+	if err != nil {
+		return err
+	}
+	f, err := boltfile.Open(path, boltfile.Options{})
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	cut := func() error { return os.Truncate(path, length) }
+	// What is cut off and grown again is zeros, at the old size.
+	zero := func() error { return errors.Join(cut(), os.Truncate(path, info.Size())) }
+	want := func(what string, err error) error {
+		if !errors.Is(err, boltfile.ErrCorrupt) {
+			return fmt.Errorf("%s: got %v, want ErrCorrupt", what, err)
+		}
+		return nil
+	}
+	read := func(tx *bolt.Tx) error {
+		sum := 0
+		return tx.Bucket(bucket).ForEach(func(k, v []byte) error {
+			sum += len(bytes.Clone(v))
+			return nil
+		})
+	}
+	switch moment {
+	case "before a transaction":
+		if err := cut(); err != nil {
+			return err
+		}
+		for range 3 {
+			if err := errors.Join(want("View", f.View(read)), want("Update", put(f, "k", "v"))); err != nil {
+				return err
+			}
+		}
+	case "in a read":
+		err = f.View(func(tx *bolt.Tx) error { return errors.Join(cut(), read(tx)) })
+		if err := want("View", err); err != nil {
+			return err
+		}
+	case "in a write":
+		err = f.Update(func(tx *bolt.Tx) error { return errors.Join(cut(), tx.Bucket(bucket).Put([]byte("k"), nil)) })
+		if err := want("Update", err); err != nil {
+			return err
+		}
+	case "zeros":
+		// bbolt panics while it holds its inner locks: the next calls, a
+		// transaction already open and Close must not wait for them.
+		tx, err := f.Begin(false)
+		if err != nil {
+			return err
+		}
+		if err := zero(); err != nil {
+			return err
+		}
+		for range 3 {
+			if err := errors.Join(want("View", f.View(read)), want("Update", put(f, "k", "v"))); err != nil {
+				return err
+			}
+		}
+		if err := want("Rollback", f.Rollback(tx)); err != nil {
+			return err
+		}
+	}
+	done := make(chan error, 1)
+	go func() { done <- f.Close() }()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		return errors.New("Close does not return")
+	}
+	if _, err := boltfile.Open(path, boltfile.Options{Timeout: time.Nanosecond}); errors.Is(err, boltfile.ErrInUse) {
+		return fmt.Errorf("after Close: %w", err)
+	}
+	return nil
+}
+
+func TestFileCutShortWhileOpenIsErrCorruptAndTheProcessLives(t *testing.T) {
+	path, sound := manyPages(t)
+	cur, _ := metas(t, sound)
+	for _, c := range []struct {
+		moment  string
+		lengths []int
+	}{
+		{"before a transaction", []int{0, 1, cur.pageSize, 3 * cur.pageSize, len(sound) / 2, len(sound) - 1}},
+		{"in a read", []int{0, cur.pageSize, 3 * cur.pageSize}},
+		{"in a write", []int{0, cur.pageSize, 3 * cur.pageSize}},
+		{"zeros", []int{0, 1}},
+	} {
+		for _, n := range c.lengths {
+			writeFile(t, path, sound)
+			if err := start(t, "shrink", path, c.moment, strconv.Itoa(n)).end(); err != nil {
+				t.Errorf("cut to %d bytes %s: %v", n, c.moment, err)
+			}
+		}
+	}
+	wantLockFree(t, path, sound)
+}

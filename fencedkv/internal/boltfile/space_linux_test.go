@@ -1,0 +1,44 @@
+package boltfile_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fencedkv/fencedkv/fencedkv/internal/boltfile"
+)
+
+func init() { roles["limit"] = roleLimit }
+
+// roleLimit opens and grows a store with little address space to spare.
+func roleLimit(args []string) error {
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return err
+	}
+	var pages uint64
+	if _, err := fmt.Sscan(string(statm), &pages); err != nil {
+		return err
+	}
+	limit := pages*uint64(os.Getpagesize()) + 1<<30
+	if err := unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
+		return err
+	}
+	f, err := boltfile.Open(args[0], boltfile.Options{Init: filled("one")})
+	if err != nil {
+		return err
+	}
+	if err := grow(f); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func TestStoreOpensWhereAddressSpaceIsLimited(t *testing.T) {
+	if err := start(t, "limit", filepath.Join(t.TempDir(), "s.db")).end(); err != nil {
+		t.Error(err)
+	}
+}
