@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
@@ -48,14 +49,14 @@ func riseAfterRelease(k *kit) {
 }
 
 func riseAfterExpiry(k *kit) {
-	a, b := k.locker(Config{}), k.locker(Config{})
+	a, b, c := k.locker(Config{}), k.locker(Config{}), k.locker(Config{})
 	first := k.acquire(a, lock)
 	heal := k.runOut(a, lock)
 	second := k.acquire(b, lock)
 	k.rising(first.Token(), second.Token())
 	heal()
 	k.release(second)
-	third := k.acquire(a, lock)
+	third := k.acquire(c, lock)
 	k.rising(second.Token(), third.Token())
 	k.release(third)
 }
@@ -74,13 +75,13 @@ func riseAcrossClients(k *kit) {
 func riseAmongWaiters(k *kit) {
 	ctx, stop := k.patient()
 	defer stop()
-	const waiters = 6
-	clients := []locks.Locker{k.locker(Config{}), k.locker(Config{})}
-	lease := k.acquire(clients[0], lock)
+	const waiters = 5
+	lease := k.acquire(k.locker(Config{}), lock)
 	grants := make(chan outcome, waiters)
-	for i := range waiters {
+	for range waiters {
+		l := k.locker(Config{})
 		go func() {
-			lease, err := clients[i%2].Acquire(ctx, lock)
+			lease, err := l.Acquire(ctx, lock)
 			grants <- outcome{lease, err}
 		}()
 	}
@@ -110,7 +111,7 @@ func riseAcrossRestart(k *kit) {
 		lease := k.reacquire(l)
 		k.rising(last, lease.Token())
 		last = lease.Token()
-		_ = lease.Release(context.Background()) // the first request after a restart may meet a dead connection
+		_ = k.releaseWith(context.Background(), lease) // the first request after a restart may meet a dead connection
 	}
 }
 
@@ -130,18 +131,28 @@ func (k *kit) reacquire(l locks.Locker) *locks.Lease {
 
 func oneLineage(k *kit) {
 	a, b := k.locker(Config{}), k.locker(Config{})
-	one := k.acquire(a, lock)
-	other := k.acquire(a, "other")
-	if one.Token().Lineage == "" || one.Token().Lineage == other.Token().Lineage {
-		k.broken("two locks have tokens %v and %v, want two lineages", one.Token(), other.Token())
+	long := strings.Repeat("n", locks.MaxName-1)
+	names := []string{lock, "other", "a/b", "a%2Fb", "a_b", long + "1", long + "2"}
+	nameOf := make(map[string]string)
+	for _, name := range names {
+		lease := k.acquire(a, name)
+		lineage := lease.Token().Lineage
+		if lineage == "" {
+			k.broken("the token %v has no lineage", lease.Token())
+		}
+		if other, ok := nameOf[lineage]; ok {
+			k.broken("the locks %.40q and %.40q have one lineage, %q", other, name, lineage)
+		}
+		nameOf[lineage] = name
+		k.release(lease)
 	}
-	k.release(one)
-	k.release(other)
-	again := k.acquire(b, lock)
-	if got, want := again.Token().Lineage, one.Token().Lineage; got != want {
-		k.broken("another client's token has the lineage %q, want %q as before", got, want)
+	for _, name := range names {
+		lease := k.acquire(b, name)
+		if lineage := lease.Token().Lineage; nameOf[lineage] != name {
+			k.broken("another client's token of the lock %.40q has another lineage, %q", name, lineage)
+		}
+		k.release(lease)
 	}
-	k.release(again)
 }
 
 func holderIsUnique(k *kit) {

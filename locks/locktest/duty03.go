@@ -15,6 +15,7 @@ var nothingStaysBehind = []part{
 	{"cancelled-before", nothingStays, "Entries", cancelledBefore},
 	{"cancelled-while-waiting", nothingStays, "Entries", cancelledWhileWaiting},
 	{"cancelled-at-the-grant", nothingStays, "Entries", cancelledAtTheGrant},
+	{"closed-while-waiting", nothingStays, "Entries", closedWhileWaiting},
 	{"timed-out", nothingStays, "Entries", timedOut},
 	{"try-of-a-held-lock", nothingStays, "Entries", tryOfAHeldLock},
 	{"lost-reply-then-cancelled", nothingStays, "Entries LoseReply Cut", lostReplyThenCancelled},
@@ -91,6 +92,18 @@ func cancelledAtTheGrant(k *kit) {
 	k.free(a, lock)
 }
 
+func closedWhileWaiting(k *kit) {
+	a, b := k.locker(k.long()), k.locker(k.long())
+	holder := k.acquire(a, lock)
+	ctx, stop := k.patient()
+	defer stop()
+	waiter := start(ctx, b, lock)
+	k.queued(lock, 2)
+	k.close(b)
+	k.discard(k.result(waiter, "Close"))
+	k.onlyHolder(holder, a)
+}
+
 func timedOut(k *kit) {
 	a, b := k.locker(k.long()), k.locker(k.long())
 	holder := k.acquire(a, lock)
@@ -114,14 +127,14 @@ func tryOfAHeldLock(k *kit) {
 }
 
 func lostReplyThenCancelled(k *kit) {
-	a, b := k.locker(Config{}), k.locker(Config{})
+	a, b := k.locker(k.long()), k.locker(k.long())
 	k.free(a, lock)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	k.LoseReply(k.T, a)
 	taker := start(ctx, a, lock)
 	// The entry is seen before or after the repeated request: both are good.
-	k.within(k.TTL/2, func() bool { return k.Entries(k.T, lock) > 0 })
+	k.within(k.patience(), func() bool { return k.Entries(k.T, lock) > 0 })
 	heal := k.cut(a)
 	cancel()
 	k.discardUnheard(k.result(taker, "its context was cancelled"))

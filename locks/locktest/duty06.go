@@ -27,7 +27,7 @@ func lossBeforeTheNextGrant(k *kit) {
 	a, b := k.locker(Config{}), k.locker(Config{})
 	lease := k.acquire(a, lock)
 	k.renewed(lease, 1)
-	heal := k.cut(a)
+	k.cut(a)
 	ctx, stop := k.patient()
 	defer stop()
 	next, err := b.Acquire(ctx, lock)
@@ -41,7 +41,6 @@ func lossBeforeTheNextGrant(k *kit) {
 		k.broken("%v was granted while the holder of %v still trusted its lease, for another %v", next.Token(), lease.Token(), lateBy)
 	}
 	k.lost(lease)
-	heal()
 	k.release(next)
 }
 
@@ -87,12 +86,13 @@ func oneFailedRenewal(k *kit) {
 		k.renewed(lease, 1)
 		whole := time.Until(lease.Deadline())
 		heal := k.cut(a)
-		// A renewal every third of the time: by now one has failed.
-		k.within(k.patience(), func() bool { return time.Until(lease.Deadline()) < whole/2 })
+		// A renewal is due after a third of the time, and has its own timeout
+		// of not more than another third: by then it has failed.
+		k.within(k.patience(), func() bool { return time.Until(lease.Deadline()) < whole*3/10 })
 		left := time.Until(lease.Deadline())
 		heal()
-		if left < whole*2/5 {
-			_ = lease.Release(context.Background())
+		if left < whole/5 {
+			_ = k.releaseWith(context.Background(), lease)
 			continue // this process was too slow to heal in time; once more
 		}
 		k.renewed(lease, 2)

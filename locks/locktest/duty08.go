@@ -43,7 +43,7 @@ func (k *kit) exclude(clients []locks.Locker, times int) {
 	ctx, stop := k.patient()
 	defer stop()
 	var inside, most atomic.Int32
-	k.go2(ctx, clients, times, func() {
+	k.inTurns(ctx, clients, times, func() {
 		if n := inside.Add(1); n > 1 {
 			most.Store(n)
 		}
@@ -57,13 +57,13 @@ func (k *kit) exclude(clients []locks.Locker, times int) {
 	}
 	// Nothing but the lock orders these additions: the race detector judges too.
 	plain := 0
-	k.go2(ctx, clients, times, func() { plain++ })
+	k.inTurns(ctx, clients, times, func() { plain++ })
 	if want := len(clients) * times; plain != want {
 		k.broken("%d additions under the lock made %d", want, plain)
 	}
 }
 
-func (k *kit) go2(ctx context.Context, clients []locks.Locker, times int, f func()) {
+func (k *kit) inTurns(ctx context.Context, clients []locks.Locker, times int, f func()) {
 	k.Helper()
 	errs := make(chan error, len(clients))
 	for _, l := range clients {
@@ -105,7 +105,6 @@ func everyName(k *kit) {
 	a, b := k.locker(k.long()), k.locker(k.long())
 	ctx, stop := k.patient()
 	defer stop()
-	lineages := make(map[string]string)
 	var leases []*locks.Lease
 	for _, name := range names {
 		lease, err := a.TryAcquire(ctx, name)
@@ -115,11 +114,6 @@ func everyName(k *kit) {
 		if lease.Name() != name {
 			k.broken("the lease of %.40q has the name %.40q", name, lease.Name())
 		}
-		lineage := lease.Token().Lineage
-		if other, ok := lineages[lineage]; ok {
-			k.broken("the locks %.40q and %.40q have one lineage, %q", name, other, lineage)
-		}
-		lineages[lineage] = name
 		leases = append(leases, lease)
 	}
 	for _, lease := range leases {

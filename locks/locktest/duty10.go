@@ -130,10 +130,11 @@ func errorUnreachable(k *kit) {
 func errorLost(k *kit) {
 	a := k.locker(Config{})
 	lease := k.acquire(a, lock)
-	k.cut(a)
+	heal := k.cut(a)
 	k.ends(lease)
+	heal()
 	k.is(context.Cause(lease.Context()), "the cause of a lease whose time is over", locks.ErrLost)
-	k.is(lease.Release(context.Background()), "Release of a lease whose time is over", locks.ErrLost)
+	k.is(k.releaseWith(context.Background(), lease), "Release of a lease whose time is over", locks.ErrLost)
 }
 
 func badOptions(k *kit) {

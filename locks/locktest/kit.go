@@ -79,18 +79,32 @@ func (k *kit) acquire(l locks.Locker, name string) *locks.Lease {
 	k.Helper()
 	ctx, stop := k.patient()
 	defer stop()
-	lease, err := l.Acquire(ctx, name)
-	if err != nil {
-		k.broken("Acquire of %.40q, which nobody else has: %v", name, err)
+	o := k.result(start(ctx, l, name), "its context ended")
+	if o.err != nil {
+		k.broken("Acquire of %.40q, which nobody else has: %v", name, o.err)
 	}
-	return lease
+	return o.lease
 }
 
-// release frees a lease that is held.
+// release gives back a lease that is held.
 func (k *kit) release(lease *locks.Lease) {
 	k.Helper()
-	if err := lease.Release(context.Background()); err != nil {
+	if err := k.releaseWith(context.Background(), lease); err != nil {
 		k.broken("Release of a lease that is held: %v", err)
+	}
+}
+
+// releaseWith returns what Release returns, and fails if it does not.
+func (k *kit) releaseWith(ctx context.Context, lease *locks.Lease) error {
+	k.Helper()
+	released := make(chan error, 1)
+	go func() { released <- lease.Release(ctx) }()
+	select {
+	case err := <-released:
+		return err
+	case <-time.After(k.patience()):
+		k.broken("Release has not returned after %v", k.patience())
+		return nil
 	}
 }
 
@@ -215,8 +229,8 @@ func (k *kit) result(c <-chan outcome, when string) outcome {
 	select {
 	case o := <-c:
 		return o
-	case <-time.After(k.patience()):
-		k.broken("Acquire has not returned %v after %s", k.patience(), when)
+	case <-time.After(2 * k.patience()): // its context may end after one
+		k.broken("Acquire has not returned %v after %s", 2*k.patience(), when)
 		return outcome{}
 	}
 }
