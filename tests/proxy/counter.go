@@ -43,7 +43,7 @@ type protocol interface {
 func newCounter(t testing.TB, addr string, protocol func() protocol) *Counter {
 	t.Helper()
 	c := &Counter{}
-	c.relay = newRelay(t, addr, func(l *link) { c.serve(l, protocol()) })
+	c.relay = newRelay(t, addr, func(l *link, _ <-chan struct{}) { c.serve(l, protocol()) })
 	// Cleanups run last in, first out: a reply still held must not keep the
 	// relay from ending.
 	t.Cleanup(c.releaseAll)
@@ -91,10 +91,19 @@ func (c *Counter) Reset() {
 // serve moves one connection's units and applies the faults to them.
 func (c *Counter) serve(l *link, p protocol) {
 	conn := &counted{counter: c, link: l, waiting: make(map[int64]*fault)}
-	l.both(
-		func() error { return pump(l.client, l.server, p.request, conn.asked) },
-		func() error { return pump(l.server, l.client, p.reply, conn.answered) },
-	)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if pump(l.client, l.server, p.request, conn.asked) != nil {
+			l.close()
+			return
+		}
+		_ = l.server.CloseWrite() // it may still answer
+	})
+	wg.Go(func() {
+		_ = pump(l.server, l.client, p.reply, conn.answered)
+		l.close()
+	})
+	wg.Wait()
 	conn.ended()
 }
 

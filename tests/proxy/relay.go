@@ -11,17 +11,20 @@ import (
 // dialTimeout bounds the wait for a server on the same machine.
 const dialTimeout = 5 * time.Second
 
+// serve moves the bytes of a link until it is closed or end is.
+type serve func(l *link, end <-chan struct{})
+
 // relay accepts connections on a loopback port and pairs each with one of its
 // own to the server.
 type relay struct {
 	ln     *net.TCPListener
 	server string
-	serve  func(*link) // moves the bytes until the link is closed
+	serve  serve
 
-	mu     sync.Mutex
-	closed bool
-	links  map[*link]struct{}
-	wg     sync.WaitGroup
+	mu    sync.Mutex
+	end   chan struct{} // closed when the test ends
+	links map[*link]struct{}
+	wg    sync.WaitGroup
 }
 
 // link is one client's connection and its counterpart.
@@ -30,13 +33,13 @@ type link struct {
 }
 
 // newRelay serves until the test ends. No goroutine is left then.
-func newRelay(t testing.TB, server string, serve func(*link)) *relay {
+func newRelay(t testing.TB, server string, serve serve) *relay {
 	t.Helper()
 	ln, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatalf("proxy: %v", err)
 	}
-	r := &relay{ln: ln, server: server, serve: serve, links: make(map[*link]struct{})}
+	r := &relay{ln: ln, server: server, serve: serve, end: make(chan struct{}), links: make(map[*link]struct{})}
 	r.wg.Go(r.accept)
 	t.Cleanup(r.close)
 	return r
@@ -65,15 +68,17 @@ func (r *relay) join(client *net.TCPConn) {
 	}
 	l := &link{client: client, server: server.(*net.TCPConn)}
 	r.mu.Lock()
-	if r.closed {
+	select {
+	case <-r.end:
 		r.mu.Unlock()
 		l.close()
 		return
+	default:
 	}
 	r.links[l] = struct{}{}
 	r.mu.Unlock()
 
-	r.serve(l)
+	r.serve(l, r.end)
 
 	l.close()
 	r.mu.Lock()
@@ -81,23 +86,21 @@ func (r *relay) join(client *net.TCPConn) {
 	r.mu.Unlock()
 }
 
-// resetAll resets the connections that are open now.
-func (r *relay) resetAll() {
+// each calls f for the links that are open now.
+func (r *relay) each(f func(*link)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for l := range r.links {
-		l.reset()
+		f(l)
 	}
 }
 
 func (r *relay) close() {
 	_ = r.ln.Close()
 	r.mu.Lock()
-	r.closed = true
-	for l := range r.links {
-		l.close()
-	}
+	close(r.end)
 	r.mu.Unlock()
+	r.each((*link).close)
 	r.wg.Wait()
 }
 
@@ -115,23 +118,4 @@ func (l *link) reset() {
 func reset(conn *net.TCPConn) {
 	_ = conn.SetLinger(0) // close sends RST instead of FIN
 	_ = conn.Close()
-}
-
-// both runs the two directions of a link until both have ended. When the
-// client has no more to say the server is told and may still answer; when the
-// server ends, so does the link.
-func (l *link) both(upstream, downstream func() error) {
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if upstream() != nil {
-			l.close()
-			return
-		}
-		_ = l.server.CloseWrite()
-	})
-	wg.Go(func() {
-		_ = downstream()
-		l.close()
-	})
-	wg.Wait()
 }

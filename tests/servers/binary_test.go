@@ -38,7 +38,7 @@ func TestCase(t *testing.T) {
 		s.Pause(t)
 		fmt.Printf("pid %d\nhangs\n", s.PID())
 		select {}
-	case "needs redis":
+	case "starts":
 		servers.StartRedis(t, nil)
 	case "bad configuration":
 		servers.StartRedis(t, &servers.RedisOptions{Config: []string{"no-such-setting yes"}})
@@ -108,11 +108,11 @@ func TestSharedServersEndWithTheTestBinary(t *testing.T) {
 
 func TestAMissingServerSkipsButFailsInCI(t *testing.T) {
 	nowhere := "PATH=" + t.TempDir()
-	out, passed := runCase(t, "needs redis", nowhere, "CI=")
+	out, passed := runCase(t, "starts", nowhere, "CI=")
 	if !passed || !strings.Contains(out, "--- SKIP") {
 		t.Errorf("passed: %v, want a skip:\n%s", passed, out)
 	}
-	out2, passed := runCase(t, "needs redis", nowhere, "CI=true")
+	out2, passed := runCase(t, "starts", nowhere, "CI=true")
 	if passed || !strings.Contains(out2, "--- FAIL") {
 		t.Errorf("passed in CI: %v, want a failure:\n%s", passed, out2)
 	}

@@ -22,6 +22,6 @@
 // restarts, but nothing reserves them while the server is down.
 //
 // On Linux the servers die with the test binary, however it ends. Elsewhere a
-// test binary that is killed leaves its servers behind. A killed test binary
-// leaves the temporary directories on every platform.
+// test binary that is killed leaves its servers behind. Its temporary
+// directories are removed by the next test binary that starts a server.
 package servers

@@ -1,14 +1,15 @@
 package servers
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/fencedkv/fencedkv/tests/internal/provision"
 )
@@ -18,6 +19,8 @@ type EtcdOptions struct {
 	// Fsync makes every write reach the disk before it is acknowledged. By
 	// default data survives Kill, but would not survive the machine.
 	Fsync bool
+	// TLS makes Addr a port for TLS. Client certificates are not asked for.
+	TLS *Certificate
 	// Flags are more arguments of etcd. The default has a heartbeat of 20 ms
 	// and an election timeout of 200 ms, which allows leases of 1 s.
 	Flags []string
@@ -67,7 +70,7 @@ func (e *etcdProgram) command(dir string, port int) (*exec.Cmd, error) {
 		}
 		e.port, e.peer = port, peer
 	}
-	client := fmt.Sprintf("http://127.0.0.1:%d", port)
+	client := fmt.Sprintf("%s://127.0.0.1:%d", e.scheme(), port)
 	peer := fmt.Sprintf("http://127.0.0.1:%d", e.peer)
 	args := []string{
 		"--name", "test",
@@ -81,18 +84,29 @@ func (e *etcdProgram) command(dir string, port int) (*exec.Cmd, error) {
 	if !e.opts.Fsync {
 		args = append(args, "--unsafe-no-fsync")
 	}
+	if c := e.opts.TLS; c != nil {
+		args = append(args, "--cert-file", c.CertFile, "--key-file", c.KeyFile)
+	}
 	return exec.Command(e.path, append(args, e.opts.Flags...)...), nil
 }
 
-func (*etcdProgram) ready(ctx context.Context, addr string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/health", nil)
+func (e *etcdProgram) scheme() string {
+	if e.opts.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
+func (e *etcdProgram) ready(ctx context.Context, addr string) error {
+	conn, err := dial(ctx, addr, e.opts.TLS)
 	if err != nil {
 		return err
 	}
-	req.Close = true // no idle connection stays behind in the default transport
-	resp, err := http.DefaultClient.Do(req)
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET /health HTTP/1.0\r\nHost: "+addr+"\r\n\r\n"); err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,9 @@
 package servers
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -34,7 +32,7 @@ type program interface {
 // The three kinds of server embed it for the methods of [Server].
 type instance struct {
 	prog program
-	dir  string
+	dir  workDir
 	port int
 
 	mu   sync.Mutex
@@ -43,7 +41,7 @@ type instance struct {
 
 // newInstance starts a server on a free port. If it cannot, nothing is left.
 func newInstance(prog program) (*instance, error) {
-	dir, err := os.MkdirTemp("", "fencedkv-"+prog.name()+"-")
+	dir, err := newWorkDir(prog.name())
 	if err != nil {
 		return nil, fmt.Errorf("servers: %w", err)
 	}
@@ -58,8 +56,7 @@ func newInstance(prog program) (*instance, error) {
 		}
 	}
 	if err != nil {
-		s.destroy()
-		return nil, err
+		return nil, errors.Join(err, s.destroy())
 	}
 	return s, nil
 }
@@ -68,10 +65,10 @@ func newInstance(prog program) (*instance, error) {
 func (s *instance) own(t testing.TB) {
 	t.Cleanup(func() {
 		s.mu.Lock()
-		crashed := s.proc != nil && !s.proc.running()
+		p := s.proc
 		s.mu.Unlock()
-		if crashed {
-			t.Errorf("servers: %s ended by itself: %v", s.prog.name(), s.proc.cmd.ProcessState)
+		if p != nil && !p.running() {
+			t.Errorf("servers: %s ended by itself: %v", s.prog.name(), p.cmd.ProcessState)
 		}
 		if t.Failed() {
 			t.Logf("servers: log of %s on %s:\n%s", s.prog.name(), s.Addr(), tail(s.logFile()))
@@ -89,12 +86,12 @@ func (s *instance) destroy() error {
 		s.proc.kill()
 		s.proc = nil
 	}
-	return os.RemoveAll(s.dir)
+	return s.dir.remove()
 }
 
 func (s *instance) Addr() string    { return fmt.Sprintf("127.0.0.1:%d", s.port) }
-func (s *instance) dataDir() string { return filepath.Join(s.dir, "data") }
-func (s *instance) logFile() string { return filepath.Join(s.dir, "log") }
+func (s *instance) dataDir() string { return filepath.Join(s.dir.path, "data") }
+func (s *instance) logFile() string { return filepath.Join(s.dir.path, "log") }
 
 func (s *instance) PID() int {
 	s.mu.Lock()
@@ -103,177 +100,4 @@ func (s *instance) PID() int {
 		return 0
 	}
 	return s.proc.cmd.Process.Pid
-}
-
-func (s *instance) Start(t testing.TB) {
-	t.Helper()
-	s.restart(t, false, false)
-}
-
-func (s *instance) StartEmpty(t testing.TB) {
-	t.Helper()
-	s.restart(t, true, true)
-}
-
-func (s *instance) Restart(t testing.TB) {
-	t.Helper()
-	s.restart(t, true, false)
-}
-
-func (s *instance) restart(t testing.TB, kill, wipe bool) {
-	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.proc.running() {
-		if !kill {
-			t.Fatalf("servers: Start: %s on %s is running", s.prog.name(), s.Addr())
-		}
-		s.proc.kill()
-	}
-	s.proc = nil
-	// The port of the run before may be held for a moment longer.
-	deadline := time.Now().Add(readyTimeout)
-	for {
-		err := s.startLocked(wipe)
-		if err == nil {
-			return
-		}
-		if !errors.Is(err, errPortTaken) || time.Now().After(deadline) {
-			t.Fatalf("servers: start again: %v", err)
-		}
-		time.Sleep(pollInterval)
-	}
-}
-
-func (s *instance) Kill(t testing.TB) {
-	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mustRun(t, "Kill")
-	s.proc.kill()
-	s.proc = nil
-}
-
-func (s *instance) Stop(t testing.TB) {
-	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mustRun(t, "Stop")
-	p := s.proc
-	s.proc = nil
-	_ = resume(p.cmd.Process) // a paused process does not see SIGTERM
-	if err := terminate(p.cmd.Process); err != nil {
-		p.kill()
-		t.Fatalf("servers: Stop: %s: %v", s.prog.name(), err)
-	}
-	select {
-	case <-p.exited:
-	case <-time.After(stopTimeout):
-		p.kill()
-		t.Fatalf("servers: Stop: %s was still there %v after SIGTERM", s.prog.name(), stopTimeout)
-	}
-}
-
-func (s *instance) Pause(t testing.TB) {
-	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mustRun(t, "Pause")
-	if err := pause(s.proc.cmd.Process); err != nil {
-		t.Fatalf("servers: Pause: %s: %v", s.prog.name(), err)
-	}
-	for deadline := time.Now().Add(stopTimeout); !stopped(s.proc.cmd.Process.Pid); {
-		if time.Now().After(deadline) {
-			t.Fatalf("servers: Pause: %s still ran %v after SIGSTOP", s.prog.name(), stopTimeout)
-		}
-		time.Sleep(pollInterval)
-	}
-}
-
-func (s *instance) Resume(t testing.TB) {
-	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mustRun(t, "Resume")
-	if err := resume(s.proc.cmd.Process); err != nil {
-		t.Fatalf("servers: Resume: %s: %v", s.prog.name(), err)
-	}
-}
-
-func (s *instance) mustRun(t testing.TB, step string) {
-	t.Helper()
-	if !s.proc.running() {
-		t.Fatalf("servers: %s: %s on %s is not running", step, s.prog.name(), s.Addr())
-	}
-}
-
-// errPortTaken is in the error of a start that found its port in use.
-var errPortTaken = errors.New("port already in use")
-
-func (s *instance) start(wipe bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.startLocked(wipe)
-}
-
-func (s *instance) startLocked(wipe bool) error {
-	if wipe {
-		if err := os.RemoveAll(s.dataDir()); err != nil {
-			return err
-		}
-	}
-	if err := os.MkdirAll(s.dataDir(), 0o700); err != nil {
-		return err
-	}
-	cmd, err := s.prog.command(s.dir, s.port)
-	if err != nil {
-		return err
-	}
-	log, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	logged, err := log.Seek(0, 2)
-	if err != nil {
-		return err
-	}
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
-	p, err := startProcess(cmd)
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.prog.name(), err)
-	}
-	if err := s.awaitReady(p); err != nil {
-		p.kill()
-		news, _ := os.ReadFile(s.logFile())
-		if bytes.Contains(bytes.ToLower(news[min(int(logged), len(news)):]), []byte("address already in use")) {
-			err = errPortTaken
-		}
-		return fmt.Errorf("%s on %s: %w; its log ends:\n%s", s.prog.name(), s.Addr(), err, tail(s.logFile()))
-	}
-	s.proc = p
-	return nil
-}
-
-func (s *instance) awaitReady(p *process) error {
-	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
-	defer cancel()
-	for {
-		err := s.prog.ready(ctx, s.Addr())
-		if err == nil {
-			// Somebody else's server may have answered on a port that ours
-			// did not get.
-			if !p.running() {
-				return fmt.Errorf("ended: %v", p.cmd.ProcessState)
-			}
-			return nil
-		}
-		select {
-		case <-p.exited:
-			return fmt.Errorf("ended: %v", p.cmd.ProcessState)
-		case <-ctx.Done():
-			return fmt.Errorf("not ready after %v: %w", readyTimeout, err)
-		case <-time.After(pollInterval):
-		}
-	}
 }

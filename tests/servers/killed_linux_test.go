@@ -13,7 +13,8 @@ import (
 )
 
 func TestAKilledTestBinaryLeavesNoServer(t *testing.T) {
-	cmd := caseCommand("hangs", t.TempDir())
+	tmp := t.TempDir()
+	cmd := caseCommand("hangs", tmp)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +37,17 @@ func TestAKilledTestBinaryLeavesNoServer(t *testing.T) {
 	if len(pids) != len(kinds)+1 {
 		t.Fatalf("%d servers were started, want %d", len(pids), len(kinds)+1)
 	}
+	waitUntilGone(t, pids)
+
+	// The directories are left, until the next test binary starts a server.
+	if out, err := caseCommand("starts", tmp).CombinedOutput(); err != nil {
+		t.Fatalf("the next test binary: %v\n%s", err, out)
+	}
+	wantEmptyDir(t, tmp)
+}
+
+func waitUntilGone(t *testing.T, pids []int) {
+	t.Helper()
 	for deadline := time.Now().Add(patience); ; {
 		var left []int
 		for _, pid := range pids {

@@ -4,13 +4,11 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fencedkv/fencedkv/tests/internal/provision"
 )
@@ -22,6 +20,8 @@ type RedisOptions struct {
 	AppendOnly bool
 	// Password of the default user (requirepass). The default is none.
 	Password string
+	// TLS makes Addr a port for TLS. Client certificates are not asked for.
+	TLS *Certificate
 	// Config are more lines of redis.conf, ACL users for example:
 	// "user alice on >secret ~* +@all". The default user must remain able to
 	// PING with Password.
@@ -64,11 +64,18 @@ func (*redisProgram) name() string { return "redis-server" }
 func (r *redisProgram) command(dir string, port int) (*exec.Cmd, error) {
 	lines := []string{
 		"bind 127.0.0.1",
-		fmt.Sprintf("port %d", port),
 		fmt.Sprintf("dir %q", filepath.Join(dir, "data")),
 		"daemonize no",
 		`save ""`,
 		"appendonly no",
+	}
+	if c := r.opts.TLS; c != nil {
+		lines = append(lines, "port 0", fmt.Sprintf("tls-port %d", port), "tls-auth-clients no",
+			fmt.Sprintf("tls-cert-file %q", c.CertFile),
+			fmt.Sprintf("tls-key-file %q", c.KeyFile),
+			fmt.Sprintf("tls-ca-cert-file %q", c.CertFile))
+	} else {
+		lines = append(lines, fmt.Sprintf("port %d", port))
 	}
 	if r.opts.AppendOnly {
 		lines = append(lines, "appendonly yes", "appendfsync always")
@@ -85,7 +92,7 @@ func (r *redisProgram) command(dir string, port int) (*exec.Cmd, error) {
 }
 
 func (r *redisProgram) ready(ctx context.Context, addr string) error {
-	conn, err := dial(ctx, addr)
+	conn, err := dial(ctx, addr, r.opts.TLS)
 	if err != nil {
 		return err
 	}
@@ -109,14 +116,4 @@ func (r *redisProgram) ready(ctx context.Context, addr string) error {
 		return fmt.Errorf("PING answered %q", reply)
 	}
 	return nil
-}
-
-// dial connects for one readiness question, which has one second in all.
-func dial(ctx context.Context, addr string) (net.Conn, error) {
-	d := net.Dialer{Timeout: time.Second}
-	conn, err := d.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	return conn, conn.SetDeadline(time.Now().Add(time.Second))
 }

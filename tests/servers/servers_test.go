@@ -113,6 +113,21 @@ func TestDataSurvivesKillAndStop(t *testing.T) {
 	})
 }
 
+func TestStartWaitsForThePort(t *testing.T) {
+	eachKind(t, func(t *testing.T, k kind) {
+		s := k.start(t)
+		k.mustPut(t, s)
+		s.Kill(t)
+		ln, err := net.Listen("tcp", s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(300*time.Millisecond, func() { ln.Close() })
+		s.Start(t)
+		k.wantData(t, s, true)
+	})
+}
+
 func TestStartEmptyLosesTheData(t *testing.T) {
 	eachKind(t, func(t *testing.T, k kind) {
 		s := k.start(t)

@@ -19,6 +19,9 @@ type ZooKeeperOptions struct {
 	// Fsync makes every write reach the disk before it is acknowledged. By
 	// default data survives Kill, but would not survive the machine.
 	Fsync bool
+	// TLS makes Addr a port for TLS (secureClientPort). Client certificates
+	// are not asked for.
+	TLS *Certificate
 	// Config are more lines of zoo.cfg. The default has tickTime=200 (ms), so
 	// that sessions live 400 to 4000 ms.
 	Config []string
@@ -60,17 +63,30 @@ type zooKeeperProgram struct {
 func (*zooKeeperProgram) name() string { return "zookeeper" }
 
 func (z *zooKeeperProgram) command(dir string, port int) (*exec.Cmd, error) {
-	lines := append([]string{
+	lines := []string{
 		"dataDir=" + filepath.ToSlash(filepath.Join(dir, "data")),
-		"clientPortAddress=127.0.0.1",
-		fmt.Sprintf("clientPort=%d", port),
 		"tickTime=200",
 		"minSessionTimeout=400",
 		"initLimit=50",
 		"syncLimit=25",
 		"admin.enableServer=false",
 		"4lw.commands.whitelist=ruok,srvr,mntr,stat",
-	}, z.opts.Config...)
+	}
+	if c := z.opts.TLS; c != nil {
+		lines = append(lines,
+			"secureClientPortAddress=127.0.0.1",
+			fmt.Sprintf("secureClientPort=%d", port),
+			"serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
+			"ssl.keyStore.type=PEM",
+			"ssl.keyStore.location="+filepath.ToSlash(c.BothFile),
+			"ssl.trustStore.type=PEM",
+			"ssl.trustStore.location="+filepath.ToSlash(c.CertFile),
+			"ssl.clientAuth=none",
+		)
+	} else {
+		lines = append(lines, "clientPortAddress=127.0.0.1", fmt.Sprintf("clientPort=%d", port))
+	}
+	lines = append(lines, z.opts.Config...)
 	conf := filepath.Join(dir, "zoo.cfg")
 	if err := os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		return nil, err
@@ -92,8 +108,8 @@ func (z *zooKeeperProgram) command(dir string, port int) (*exec.Cmd, error) {
 	return exec.Command(z.java.Path, args...), nil
 }
 
-func (*zooKeeperProgram) ready(ctx context.Context, addr string) error {
-	conn, err := dial(ctx, addr)
+func (z *zooKeeperProgram) ready(ctx context.Context, addr string) error {
+	conn, err := dial(ctx, addr, z.opts.TLS)
 	if err != nil {
 		return err
 	}

@@ -81,12 +81,14 @@ func findZooKeeper() (Java, bool) {
 		classes := filepath.Join(home, "*") + string(os.PathListSeparator) + filepath.Join(home, "lib", "*")
 		return Java{Path: path, ClassPath: classes}, len(jars) > 0
 	}
-	// The jar's manifest names the jars that it needs, but for a log.
-	const jar, log = "/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar"
+	// The jar's manifest names the jars that it needs, but for a log and a
+	// part of netty, which TLS wants.
+	const dir, jar = "/usr/share/java/", "/usr/share/java/zookeeper.jar"
 	if _, err := os.Stat(jar); err != nil {
 		return Java{}, false
 	}
-	return Java{Path: path, ClassPath: jar + ":" + log}, true
+	classes := strings.Join([]string{jar, dir + "slf4j-simple.jar", dir + "netty-codec.jar", dir + "netty-resolver.jar"}, ":")
+	return Java{Path: path, ClassPath: classes}, true
 }
 
 // cacheDir is where built programs and lock files are kept between runs.
