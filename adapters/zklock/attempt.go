@@ -123,7 +123,7 @@ func (a *attempt) queue(ctx context.Context, try bool, seen *error) error {
 			return errGone
 		case place.before == "":
 			a.stat = stat
-			return checkLockNode(a.lock, stat)
+			return nil
 		case try:
 			return a.held(place.before)
 		}

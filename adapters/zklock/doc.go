@@ -43,7 +43,8 @@
 // Lock nodes stay, empty, one per lock name ever used. They hold the numbering.
 // Deleting one while nobody uses it is safe in so far as the next token has
 // another Lineage, so that a guarded resource asks for an operator (Rebase)
-// instead of believing a lower number. For names without end use
+// instead of believing a lower number. The same happens if somebody made the
+// lock node a container, which a client cannot see. For names without end use
 // Options.UseZxid, with which lock nodes may be deleted whenever they are empty.
 //
 // A sequence number has 31 bits. From 2^30 a warning is logged, and close to

@@ -112,16 +112,6 @@ func checkSequence(path string, seq int64) error {
 	return unsupported("the sequence numbers of %s are used up (%d); delete the node while nobody uses the lock", path, seq)
 }
 
-// checkLockNode refuses a lock node that the server would delete by itself:
-// a container or one with a time to live. Both are marked in the field of the
-// owner.
-func checkLockNode(path string, lock *zk.Stat) error {
-	if lock.EphemeralOwner == 0 {
-		return nil
-	}
-	return unsupported("%s is not a persistent node, so that its numbering would start again; delete it", path)
-}
-
 func unsupported(format string, args ...any) error {
 	return &locks.Error{Op: "acquire", Kind: locks.ErrUnsupported, Err: fmt.Errorf(format, args...)}
 }
