@@ -23,7 +23,7 @@ func newPalette(colour bool) *palette {
 		a:      style(color.FgCyan),
 		b:      style(color.FgMagenta),
 		lock:   style(color.FgYellow),
-		store:  style(color.FgBlue),
+		store:  style(color.FgHiBlue),
 		good:   style(color.FgGreen, color.Bold),
 		bad:    style(color.FgRed, color.Bold),
 		faint:  style(color.Faint),
