@@ -262,3 +262,51 @@ func TestCloseEndsHoldersAndWaiters(t *testing.T) {
 		t.Errorf("the caller's client was closed: %v", err)
 	}
 }
+
+func TestServerThatForgetsIsLossAtTheNextRenewal(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartRedis(t, nil)
+	l := newLocker(t, newClient(t, srv.Addr()), &redislock.Options{TTL: 3 * time.Second})
+	lease := acquire(t, l, "a")
+	deadline := lease.Deadline()
+	srv.Restart(t)
+	select {
+	case <-lease.Context().Done():
+		if time.Now().After(deadline) {
+			t.Error("the holder was told by its deadline only")
+		}
+	case <-time.After(patience):
+		t.Fatal("the holder was never told")
+	}
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, locks.ErrLost) {
+		t.Errorf("cause %v, want ErrLost", cause)
+	}
+	next := acquire(t, l, "a")
+	if got, before := next.Token().Seq, lease.Token().Seq; got <= before {
+		t.Errorf("number %d, want more than %d", got, before)
+	}
+	release(t, next)
+}
+
+func TestBrokenSubscriptionComesBack(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartRedis(t, nil)
+	client := newClient(t, srv.Addr())
+	l := newLocker(t, client, rarePolls("p"))
+	lease := acquire(t, l, "a")
+	done := acquiring(t.Context(), l, "a")
+	const channel = "p:{a}:wake"
+	subscribed := func() bool { return client.PubSubNumSub(t.Context(), channel).Val()[channel] == 1 }
+	eventually(t, "it has subscribed", subscribed)
+	if n := client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub").Val(); n != int64(1) {
+		t.Fatalf("killed %v subscriptions, want 1", n)
+	}
+	eventually(t, "it has subscribed again", subscribed)
+	release(t, lease)
+	release(t, await(t, "the waiter", done))
+	// Nobody waits any more, so its connection is not kept.
+	eventually(t, "the idle subscription ends", func() bool {
+		list, err := client.ClientList(t.Context()).Result()
+		return err == nil && !strings.Contains(list, "cmd=unsubscribe") && !strings.Contains(list, "cmd=ping")
+	})
+}

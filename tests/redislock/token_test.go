@@ -98,7 +98,7 @@ func TestNumbersAreNotContinuedBeyond53Bits(t *testing.T) {
 	client := newClient(t, servers.SharedRedis(t))
 	l := newLocker(t, client, &redislock.Options{Prefix: prefix})
 	for _, last := range []string{
-		strconv.Itoa(maxNumber), strconv.Itoa(maxNumber + 1), "9007199254740993",
+		"9007199254740991", "9007199254740992", "9007199254740993",
 		"18446744073709551615", strings.Repeat("9", 400), "1e3", "0x10", "-1", "many",
 	} {
 		client.Set(t.Context(), key(prefix, "a")+"last", last+" somebody", 0)
@@ -179,4 +179,24 @@ func TestLateCopyOfAReleasedTakeIsRefused(t *testing.T) {
 	if n := client.Exists(t.Context(), key(prefix, "a")+"lock").Val(); n != 0 {
 		t.Error("the late copy took the lock")
 	}
+}
+
+// The caller counts from before its newest request, so that request must start
+// the server's time anew.
+func TestRepeatedTakeCountsTheTTLFromItself(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	recorder := &recorder{Client: newClient(t, servers.SharedRedis(t))}
+	l := newLocker(t, recorder, &redislock.Options{Prefix: prefix, TTL: time.Hour})
+	lease := acquire(t, l, "a")
+	k := key(prefix, "a")
+	recorder.PExpire(t.Context(), k+"lock", time.Minute)
+	reply := recorder.takes[len(recorder.takes)-1](t.Context())
+	if want := strconv.FormatUint(lease.Token().Seq, 10); len(reply) != 2 || reply[0] != "granted" || reply[1] != want {
+		t.Errorf("the repeated take got %v, want the same grant, %s", reply, want)
+	}
+	if left := recorder.PTTL(t.Context(), k+"lock").Val(); left < 59*time.Minute {
+		t.Errorf("the lock runs out in %v, want an hour", left)
+	}
+	release(t, lease)
 }
