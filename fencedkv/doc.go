@@ -36,7 +36,7 @@
 //
 // The file is a bbolt database with mode 0600, format version 1. Its buckets:
 //
-//	fencedkv  a header: version, random id, number and digest of all marks
+//	fencedkv  a header: version, random id, number and digest of marks and values
 //	marks     resource → highest token in text form and the time it arrived
 //	data      resource and key → value
 //
@@ -60,10 +60,9 @@
 // bbolt's pages have no checksum. A damaged record is an error that names it,
 // never a wrong value, and a record that is missing is believed only if its
 // neighbours are sound and enclose it; a mark also only if its resource holds no
-// data. A whole page of records that vanishes without a trace at its borders is
-// found by [Store.Check] alone, which compares all marks with their digest. Open
-// compares them if there are no more than 1024. A missing value that left no
-// trace is not found.
+// data. Records at the end of a page that vanish together, without a trace at
+// their borders, are found by [Store.Check] alone, which compares all marks and
+// values with their digests. Open compares them if there are no more than 1024.
 //
 // Space that is freed is used again, but the file never shrinks. A long View
 // keeps the space that is freed meanwhile from being used again. The file does

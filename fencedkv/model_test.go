@@ -10,12 +10,25 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fencedkv/fencedkv/fencedkv"
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
 )
 
-var steps = flag.Int("steps", 2000, "operations of TestStoreIsMarksAndMaps")
+var (
+	seed  = flag.Uint64("seed", 0, "seed of the random tests; 0 takes the clock")
+	steps = flag.Int("steps", 2000, "operations of TestStoreIsMarksAndMaps")
+)
+
+func newRand(t *testing.T) *rand.Rand {
+	n := *seed
+	if n == 0 {
+		n = uint64(time.Now().UnixNano())
+	}
+	t.Logf("repeat with -seed %d", n)
+	return rand.New(rand.NewPCG(n, 0))
+}
 
 // model is what a store promises, written down without a disk: a mark and a map
 // for each resource.

@@ -17,8 +17,8 @@ func (s *Snapshot) Header() (h Header, err error) {
 	return h, err
 }
 
-// Check reads everything: header, all marks with their number and digest, all
-// values, and that each value belongs to a resource with a mark. It returns the
+// Check reads everything: header, all marks and values, their numbers and
+// digests, and that each value belongs to a resource with a mark. It returns the
 // first *Damage that it finds, or ctx's error.
 func (s *Snapshot) Check(ctx context.Context) error {
 	h, err := s.Header()
@@ -28,36 +28,22 @@ func (s *Snapshot) Check(ctx context.Context) error {
 	if err := s.checkMarks(ctx, h); err != nil {
 		return err
 	}
-	return s.checkValues(ctx)
+	return s.checkValues(ctx, h)
 }
 
 // checkEvery is how many records are checked between two looks at the context.
 const checkEvery = 256
 
 func (s *Snapshot) checkMarks(ctx context.Context, h Header) error {
-	var marks, sum uint64
-	err := s.walk(ctx, s.marks, func(k, record []byte) error {
-		if _, err := s.decodeMark(string(k), record); err != nil {
-			return err
-		}
-		marks++
-		sum += digest(string(k), record)
-		return nil
-	})
-	switch {
-	case err != nil:
+	return s.checkTally(ctx, "marks", s.marks, h.Marks, func(k, record []byte) error {
+		_, err := s.decodeMark(string(k), record)
 		return err
-	case marks != h.Marks:
-		return &Damage{Path: s.path, Kind: "digest", Problem: fmt.Sprintf("%d marks are there, the header counts %d", marks, h.Marks)}
-	case sum != h.Digest:
-		return &Damage{Path: s.path, Kind: "digest", Problem: "the marks are not those that were last written"}
-	}
-	return nil
+	})
 }
 
-func (s *Snapshot) checkValues(ctx context.Context) error {
+func (s *Snapshot) checkValues(ctx context.Context, h Header) error {
 	last := ""
-	return s.walk(ctx, s.data, func(k, record []byte) error {
+	return s.checkTally(ctx, "values", s.data, h.Values, func(k, record []byte) error {
 		if err := s.soundValue(k, record); err != nil {
 			return err
 		}
@@ -71,6 +57,28 @@ func (s *Snapshot) checkValues(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// checkTally compares the records of a bucket with their tally. sound, which may
+// be nil, is called with each.
+func (s *Snapshot) checkTally(ctx context.Context, what string, bucket *bbolt.Bucket, want Tally, sound func(k, record []byte) error) error {
+	var have Tally
+	err := s.walk(ctx, bucket, func(k, record []byte) error {
+		have.replace(nil, record)
+		if sound == nil {
+			return nil
+		}
+		return sound(k, record)
+	})
+	switch {
+	case err != nil:
+		return err
+	case have.Count != want.Count:
+		return &Damage{Path: s.path, Kind: "digest", Problem: fmt.Sprintf("%d %s are there, the header counts %d", have.Count, what, want.Count)}
+	case have.Digest != want.Digest:
+		return &Damage{Path: s.path, Kind: "digest", Problem: "the " + what + " are not those that were last written"}
+	}
+	return nil
 }
 
 // walk calls fn, which must not keep its arguments, with every record of a

@@ -136,63 +136,61 @@ func (s *Snapshot) decide(claims []Claim, now time.Time) (raises []raise, err er
 	return raises, err
 }
 
-// apply writes marks and overlays into the transaction.
+// apply writes marks and overlays into the transaction, and the header that
+// counts them.
 func (s *Snapshot) apply(raises []raise, t *Tx) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(raises) == 0 && len(t.pending) == 0 {
-		return errNothing
-	}
 	return s.do(func() error {
-		if err := s.applyRaises(raises); err != nil {
+		before, err := s.readHeader()
+		if err != nil {
 			return err
 		}
-		for resource, o := range t.pending {
-			for _, chunk := range o.chunks {
-				for _, p := range chunk {
-					if err := s.applyWrite(resource, p); err != nil {
-						return err
-					}
-				}
+		h := before
+		for _, r := range raises {
+			h.Marks.replace(r.old, r.record)
+			if err := s.marks.Put([]byte(r.resource), r.record); err != nil {
+				return s.damagedMark(r.resource, err.Error())
 			}
+		}
+		wrote := len(raises) > 0
+		for _, c := range t.claims {
+			for p := range t.pending[c.Resource].all {
+				changed, err := s.applyWrite(c.Resource, p, &h.Values)
+				if err != nil {
+					return err
+				}
+				wrote = wrote || changed
+			}
+		}
+		switch {
+		case !wrote:
+			return errNothing
+		case h == before:
+			return nil
+		}
+		if err := s.header.Put(headerKey, h.Encode()); err != nil {
+			return &Damage{Path: s.path, Kind: "header", Problem: err.Error()}
 		}
 		return nil
 	})
 }
 
-func (s *Snapshot) applyRaises(raises []raise) error {
-	if len(raises) == 0 {
-		return nil
-	}
-	h, err := s.readHeader()
-	if err != nil {
-		return err
-	}
-	for _, r := range raises {
-		h.replaceMark(r.resource, r.old, r.record)
-		if err := s.marks.Put([]byte(r.resource), r.record); err != nil {
-			return s.damagedMark(r.resource, err.Error())
-		}
-	}
-	if err := s.header.Put(headerKey, h.Encode()); err != nil {
-		return &Damage{Path: s.path, Kind: "header", Problem: err.Error()}
-	}
-	return nil
-}
-
-// applyWrite stores or deletes one record. What is stored is within bbolt's
-// limits, so that an error means that what is there now is no record.
-func (s *Snapshot) applyWrite(resource string, p pending) error {
+// applyWrite stores or deletes one record and reports whether there was anything
+// to do. What is stored is within bbolt's limits, so that an error means that
+// what stands there now is no record.
+func (s *Snapshot) applyWrite(resource string, p pending, values *Tally) (changed bool, err error) {
 	key := []byte(p.key)
 	at := EncodeKey(resource, key)
-	var err error
+	old := s.data.Get(at)
+	values.replace(old, p.record)
 	if p.record == nil {
 		err = s.data.Delete(at)
 	} else {
 		err = s.data.Put(at, p.record)
 	}
 	if err != nil {
-		return s.damagedValue(resource, key, err.Error())
+		return false, s.damagedValue(resource, key, err.Error())
 	}
-	return nil
+	return old != nil || p.record != nil, nil
 }

@@ -18,7 +18,7 @@
 //
 // The length in front keeps the keys of one resource together and in order.
 //
-// Header record, 60 bytes:
+// Header record, 76 bytes:
 //
 //	offset  size  content
 //	0       8     "fencedkv"
@@ -27,8 +27,10 @@
 //	16      16    random id of the store
 //	32      8     number of marks
 //	40      8     digest of all marks
-//	48      4     number of lost commits that were accepted at Open
-//	52      8     when the last one was, Unix time in nanoseconds
+//	48      8     number of values
+//	56      8     digest of all values
+//	64      4     number of lost commits that were accepted at Open
+//	68      8     when the last one was, Unix time in nanoseconds
 //
 // The first 16 bytes have this meaning in every version, so that a damaged
 // header is told from a newer one.
@@ -44,7 +46,7 @@
 // of a mark is the time it was raised, 8 bytes of Unix time in nanoseconds, and
 // the text form of its token (see package fence).
 //
-// The digest is the sum modulo 2^64 of the first 8 bytes of the SHA-256 of
-// every mark's resource length (2), resource and record. A sum does not depend on
-// the order, and one mark can be taken out of it.
+// A digest is the sum modulo 2^64, over all records of its kind, of a number made
+// from the record's checksum and size: see digest. A sum does not depend on the
+// order, and one record can be taken out of it.
 package engine

@@ -61,8 +61,8 @@ func initialize(tx *bbolt.Tx) error {
 	return tx.Bucket(headerBucket).Put(headerKey, newHeader().Encode())
 }
 
-// checkAtOpen is up to how many marks are all checked at Open. It keeps Open
-// quick on large files.
+// checkAtOpen is up to how many marks, and how many values, are compared with
+// their digest at Open. It keeps Open quick on large files.
 const checkAtOpen = 1024
 
 // load checks that the file is a store of this version, and records an accepted
@@ -73,8 +73,13 @@ func (e *Engine) load(lostCommit bool) error {
 		if h, err = s.Header(); err != nil {
 			return err
 		}
-		if h.Marks <= checkAtOpen {
-			return s.checkMarks(context.Background(), h)
+		if h.Marks.Count <= checkAtOpen {
+			if err := s.checkMarks(context.Background(), h); err != nil {
+				return err
+			}
+		}
+		if h.Values.Count <= checkAtOpen {
+			return s.checkTally(context.Background(), "values", s.data, h.Values, nil)
 		}
 		return nil
 	})

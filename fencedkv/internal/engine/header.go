@@ -2,7 +2,6 @@ package engine
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -14,18 +13,21 @@ import (
 const (
 	magic         = "fencedkv"
 	formatVersion = 1
-	headerSize    = 60
+	headerSize    = 76
 	headerFixed   = 16 // what has one meaning in every version
 )
 
 // Header is the content of the header record.
 type Header struct {
 	ID          [16]byte
-	Marks       uint64 // number of mark records
-	Digest      uint64 // of all mark records
+	Marks       Tally
+	Values      Tally
 	LostCommits uint32 // accepted at Open
 	LastLost    time.Time
 }
+
+// Tally is the number and the digest of all records of one kind.
+type Tally struct{ Count, Digest uint64 }
 
 func newHeader() Header {
 	var h Header
@@ -39,11 +41,13 @@ func (h Header) Encode() []byte {
 	copy(b, magic)
 	binary.BigEndian.PutUint32(b[12:], formatVersion)
 	copy(b[16:], h.ID[:])
-	binary.BigEndian.PutUint64(b[32:], h.Marks)
-	binary.BigEndian.PutUint64(b[40:], h.Digest)
-	binary.BigEndian.PutUint32(b[48:], h.LostCommits)
+	binary.BigEndian.PutUint64(b[32:], h.Marks.Count)
+	binary.BigEndian.PutUint64(b[40:], h.Marks.Digest)
+	binary.BigEndian.PutUint64(b[48:], h.Values.Count)
+	binary.BigEndian.PutUint64(b[56:], h.Values.Digest)
+	binary.BigEndian.PutUint32(b[64:], h.LostCommits)
 	if !h.LastLost.IsZero() {
-		binary.BigEndian.PutUint64(b[52:], uint64(nanos(h.LastLost)))
+		binary.BigEndian.PutUint64(b[68:], uint64(nanos(h.LastLost)))
 	}
 	binary.BigEndian.PutUint32(b[8:], headerChecksum(b))
 	return b
@@ -70,10 +74,12 @@ func DecodeHeader(b []byte) (Header, error) {
 		return h, errors.New("the header has a wrong size")
 	}
 	copy(h.ID[:], b[16:])
-	h.Marks = binary.BigEndian.Uint64(b[32:])
-	h.Digest = binary.BigEndian.Uint64(b[40:])
-	h.LostCommits = binary.BigEndian.Uint32(b[48:])
-	if at := int64(binary.BigEndian.Uint64(b[52:])); at != 0 {
+	h.Marks.Count = binary.BigEndian.Uint64(b[32:])
+	h.Marks.Digest = binary.BigEndian.Uint64(b[40:])
+	h.Values.Count = binary.BigEndian.Uint64(b[48:])
+	h.Values.Digest = binary.BigEndian.Uint64(b[56:])
+	h.LostCommits = binary.BigEndian.Uint32(b[64:])
+	if at := int64(binary.BigEndian.Uint64(b[68:])); at != 0 {
 		h.LastLost = time.Unix(0, at).UTC()
 	}
 	return h, nil
@@ -87,23 +93,29 @@ func headerChecksum(b []byte) uint32 {
 // idText is how people see a store's id.
 func (h Header) idText() string { return hex.EncodeToString(h.ID[:]) }
 
-// replaceMark accounts for a mark record that takes the place of old, which is
-// nil for the first mark of a resource.
-func (h *Header) replaceMark(resource string, old, record []byte) {
-	if old == nil {
-		h.Marks++
-	} else {
-		h.Digest -= digest(resource, old)
+// replace accounts for a record that takes the place of old. Either may be nil.
+func (t *Tally) replace(old, record []byte) {
+	if old != nil {
+		t.Count--
+		t.Digest -= digest(old)
 	}
-	h.Digest += digest(resource, record)
+	if record != nil {
+		t.Count++
+		t.Digest += digest(record)
+	}
 }
 
-// digest is one mark's share of Header.Digest.
-func digest(resource string, record []byte) uint64 {
-	b := make([]byte, 0, 256)
-	b = binary.BigEndian.AppendUint16(b, uint16(len(resource)))
-	b = append(b, resource...)
-	b = append(b, record...)
-	sum := sha256.Sum256(b)
-	return binary.BigEndian.Uint64(sum[:])
+// digest is one record's share of a Tally: its checksum, which covers the names
+// and the content, and the size of its content, mixed so that a sum of many tells
+// which they are. The mixing is the finalizer of SplitMix64 (Steele, Lea and
+// Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+func digest(record []byte) uint64 {
+	if len(record) < recordHead {
+		return 0
+	}
+	z := uint64(binary.BigEndian.Uint32(record[1:])) | uint64(len(record)-recordHead)<<32
+	z += 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
 }

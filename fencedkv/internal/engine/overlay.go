@@ -28,6 +28,20 @@ func (o *overlay) chunk(key string) int {
 	return max(i-1, 0)
 }
 
+// all returns the writes in order.
+func (o *overlay) all(yield func(pending) bool) {
+	if o == nil {
+		return
+	}
+	for _, chunk := range o.chunks {
+		for _, p := range chunk {
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
 func find(chunk []pending, key string) (int, bool) {
 	return slices.BinarySearchFunc(chunk, key, func(p pending, key string) int { return strings.Compare(p.key, key) })
 }

@@ -70,7 +70,7 @@ func FuzzMarkRecordIsExact(f *testing.F) {
 func FuzzRecordsOfAnythingAreErrorsNotPanics(f *testing.F) {
 	f.Add("r", []byte("k"), []byte{})
 	f.Add("r", []byte("k"), []byte("M1234567"))
-	f.Add("r", []byte("k"), engine.Header{Marks: 1}.Encode())
+	f.Add("r", []byte("k"), engine.Header{Marks: engine.Tally{Count: 1}}.Encode())
 	f.Fuzz(func(t *testing.T, resource string, key, record []byte) {
 		if v, err := engine.DecodeValue(resource, key, record); err == nil && !bytes.Equal(engine.EncodeValue(resource, key, v), record) {
 			t.Error("a value record has two forms")
@@ -119,7 +119,8 @@ func FuzzKeysKeepTheirOrder(f *testing.F) {
 
 func TestHeaderIsExact(t *testing.T) {
 	want := engine.Header{
-		ID: [16]byte{1, 15: 9}, Marks: math.MaxUint64, Digest: 1<<63 + 5,
+		ID:    [16]byte{1, 15: 9},
+		Marks: engine.Tally{Count: math.MaxUint64, Digest: 1<<63 + 5}, Values: engine.Tally{Count: 7, Digest: 8},
 		LostCommits: 3, LastLost: time.Unix(1, 2).UTC(),
 	}
 	for _, want := range []engine.Header{want, {}} {

@@ -149,8 +149,8 @@ func (s *Snapshot) noMark(resource string) error {
 	if err != nil {
 		return err
 	}
-	if (h.Marks == 0) != (neighbours == 0) {
-		return s.damagedMark(resource, fmt.Sprintf("it is missing, and so are others: the header counts %d marks", h.Marks))
+	if (h.Marks.Count == 0) != (neighbours == 0) {
+		return s.damagedMark(resource, fmt.Sprintf("it is missing, and so are others: the header counts %d marks", h.Marks.Count))
 	}
 	prefix := appendPrefix(nil, resource)
 	if k, _ := s.data.Cursor().Seek(prefix); bytes.HasPrefix(k, prefix) {
