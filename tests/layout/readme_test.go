@@ -1,0 +1,77 @@
+package layout_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestReadmeCodeIsCompiled: each Go block of the README stands, line by line, in
+// an Example of the library.
+func TestReadmeCodeIsCompiled(t *testing.T) {
+	readme := read(t, "../../README.md")
+	var examples strings.Builder
+	for _, pattern := range []string{"../../fencedkv/*_test.go", "../../locks/memlock/*_test.go", "../../adapters/*/*_test.go"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if strings.Contains(filepath.Base(path), "example") {
+				examples.WriteString(unindent(read(t, path)))
+			}
+		}
+	}
+	blocks := strings.Split(readme, "```go\n")[1:]
+	if len(blocks) < 2 {
+		t.Fatalf("the README has %d Go blocks, want at least 2", len(blocks))
+	}
+	for _, block := range blocks {
+		code, _, _ := strings.Cut(block, "```")
+		if !strings.Contains(examples.String(), unindent(code)) {
+			t.Errorf("this code of the README is in no Example:\n%s", code)
+		}
+	}
+}
+
+// TestReadmeShowsCodeEarly: a reader sees what the project is for by line 20.
+func TestReadmeShowsCodeEarly(t *testing.T) {
+	before, _, found := strings.Cut(read(t, "../../README.md"), "```go\n")
+	if line := strings.Count(before, "\n") + 1; !found || line > 20 {
+		t.Errorf("the first code is at line %d, want 20 at the latest", line)
+	}
+}
+
+// TestReadmeNamesOnlyTargetsThatExist: each `make TARGET` is in the Makefile.
+func TestReadmeNamesOnlyTargetsThatExist(t *testing.T) {
+	makefile := read(t, "../../Makefile")
+	for _, file := range []string{"README.md", "CONTRIBUTING.md"} {
+		words := strings.FieldsFunc(read(t, filepath.Join("../..", file)), func(r rune) bool {
+			return strings.ContainsRune(" \n`,.;:()", r)
+		})
+		for i, word := range words[:len(words)-1] {
+			if word == "make" && !strings.Contains(makefile, "\n"+words[i+1]+":") {
+				t.Errorf("%s names `make %s`, which the Makefile does not have", file, words[i+1])
+			}
+		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// unindent takes the white space at the beginning of each line away.
+func unindent(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		b.WriteString(strings.TrimLeft(line, " \t"))
+	}
+	return b.String()
+}
