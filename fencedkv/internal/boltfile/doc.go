@@ -42,9 +42,7 @@
 // A lock on a network file system is as good as that file system's. Copying a
 // file while it is open copies a mixture of its states.
 //
-// When bbolt panics while it takes or gives up its own locks it leaves them
-// held. The File is then out of use for good: every later call returns the
-// error, and Close frees the file lock but leaves the mapping until the process
-// ends. A commit that another goroutine has in flight at that very moment may
-// never return.
+// A panic of bbolt while it begins or ends a transaction puts the File out of
+// use for good: every later Begin returns the error, and Close works. A panic
+// while pages are read is an error of that call alone.
 package boltfile

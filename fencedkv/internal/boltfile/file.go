@@ -12,9 +12,10 @@ import (
 // File is an open bbolt file, locked against every other process and against a
 // second Open in this one. Its methods are safe for concurrent use.
 //
-// Begin, Commit and Rollback are to be preferred to those of DB and Tx: when
-// bbolt panics in them it leaves locks held, on which the next caller would wait
-// for ever. These methods then return the error instead.
+// Use Begin, Commit and Rollback, or View and Update, and not those of DB and
+// Tx: when bbolt panics in them it leaves its own mutexes locked, on which the
+// next caller would wait for ever. These methods free them and return an error.
+// The File is then out of use: every later Begin returns that error.
 type File struct {
 	path       string
 	file       *os.File
@@ -25,11 +26,11 @@ type File struct {
 
 	writer sync.Mutex // held by the write transaction
 
-	// mu is held while bbolt takes or gives up its inner locks.
 	mu      sync.Mutex
 	writing *bolt.Tx // the write transaction, nil if there is none
 	size    int64    // the largest size seen; bbolt never makes a file smaller
-	broken  error    // why the file is out of use, nil if it is not
+	sizeNow func() (int64, error)
+	broken  error // why the file is out of use, nil if it is not
 
 	close    sync.Once
 	closeErr error
@@ -56,40 +57,68 @@ func (f *File) Begin(writable bool) (*bolt.Tx, error) {
 	if writable {
 		f.writer.Lock()
 	}
-	var tx *bolt.Tx
-	err := f.locked(func() (err error) {
-		if err = f.checkSize(); err == nil {
-			tx, err = f.db.Begin(writable)
-		}
-		if err == nil && writable {
-			f.writing = tx
-		}
-		return err
-	})
+	tx, err := f.begin(writable)
 	if err != nil && writable {
 		f.writer.Unlock()
 	}
 	return tx, err
 }
 
+func (f *File) begin(writable bool) (tx *bolt.Tx, err error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	err = Guard(f.path, func() (err error) {
+		tx, err = f.db.Begin(writable)
+		return err
+	})
+	switch {
+	case isPanic(err) && writable:
+		freeWriter(f.db)
+	case isPanic(err):
+		freeReadBegin(f.db)
+	case err == nil && writable:
+		f.mu.Lock()
+		f.writing = tx
+		f.mu.Unlock()
+	}
+	f.latch(err)
+	return tx, err
+}
+
 // Commit commits a writable transaction. bbolt's errors are returned as they
 // are. After nil the transaction is durable.
 func (f *File) Commit(tx *bolt.Tx) error {
-	defer f.endWriting(tx)
-	return f.latchPanic(Guard(f.path, tx.Commit))
+	if !f.isWriting(tx) {
+		return tx.Commit() // an error: it has ended, or cannot write
+	}
+	err := Guard(f.path, tx.Commit)
+	if isPanic(err) {
+		f.latch(err)
+		f.Rollback(tx)
+		return err
+	}
+	f.endWriting()
+	return err
 }
 
-// Rollback ends a transaction and drops what it wrote. A transaction that has
-// ended, or whose file is out of use, is left alone.
+// Rollback ends a transaction and drops what it wrote. One that has ended is
+// left alone.
 func (f *File) Rollback(tx *bolt.Tx) error {
-	if tx.DB() == nil {
+	if tx.Writable() {
+		if !f.isWriting(tx) {
+			return nil
+		}
+		defer f.endWriting()
+	} else if tx.DB() == nil {
 		return nil
 	}
-	if tx.Writable() {
-		defer f.endWriting(tx)
-		return f.latchPanic(Guard(f.path, tx.Rollback))
+	err := Guard(f.path, tx.Rollback)
+	if isPanic(err) && tx.Writable() {
+		freeWriter(f.db)
 	}
-	return f.locked(tx.Rollback)
+	f.latch(err)
+	return err
 }
 
 // View runs fn in a read transaction, guarded. fn is no code of the user: see
@@ -118,70 +147,64 @@ func (f *File) Update(fn func(tx *bolt.Tx) error) error {
 }
 
 // Close waits for the open transactions, then closes the file and frees its
-// lock. Later calls return what the first returned. If bbolt has panicked it
-// does not wait.
+// lock. Later calls return what the first returned.
 func (f *File) Close() error {
 	f.close.Do(func() {
 		defer f.release()
-		f.mu.Lock()
-		broken := f.broken
-		f.mu.Unlock()
-		if broken == nil {
-			f.closeErr = Guard(f.path, f.db.Close)
-		}
+		f.closeErr = Guard(f.path, f.db.Close)
 		unlock(f.file)
 		if err := f.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) && f.closeErr == nil {
-			f.closeErr = fmt.Errorf("fencedkv: close %s: %w", f.path, err)
+			f.closeErr = err
+		}
+		if f.closeErr != nil {
+			f.closeErr = fmt.Errorf("fencedkv: close %s: %w", f.path, f.closeErr)
 		}
 	})
 	return f.closeErr
 }
 
-// locked runs fn, a bbolt call that takes bbolt's inner locks for a moment.
-func (f *File) locked(fn func() error) error {
+func (f *File) isWriting(tx *bolt.Tx) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.writing == tx
+}
+
+// endWriting lets the next writer in.
+func (f *File) endWriting() {
+	f.mu.Lock()
+	f.writing = nil
+	f.mu.Unlock()
+	f.writer.Unlock()
+}
+
+// latch puts the file out of use if err is a panic of bbolt.
+func (f *File) latch(err error) {
+	if !isPanic(err) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken == nil {
+		f.broken = err
+	}
+}
+
+// check reports why no transaction can begin.
+func (f *File) check() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.broken != nil {
 		return f.broken
 	}
-	err := Guard(f.path, fn)
-	if isPanic(err) {
-		f.broken = err
-	}
-	return err
-}
-
-// endWriting lets the next writer in, once for each transaction.
-func (f *File) endWriting(tx *bolt.Tx) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.writing == tx {
-		f.writing = nil
-		f.writer.Unlock()
-	}
-}
-
-func (f *File) latchPanic(err error) error {
-	if isPanic(err) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.broken == nil {
-			f.broken = err
-		}
-	}
-	return err
-}
-
-func (f *File) checkSize() error {
-	info, err := f.file.Stat()
+	size, err := f.sizeNow()
 	if err != nil {
-		return fmt.Errorf("fencedkv: stat %s: %w", f.path, err)
+		return fmt.Errorf("fencedkv: size of %s: %w", f.path, err)
 	}
-	if info.Size() < f.size {
+	if size < f.size {
 		return &CorruptError{Path: f.path, Detail: fmt.Sprintf(
-			"the file was cut short while open: it has %d bytes and had %d", info.Size(), f.size)}
+			"the file was cut short while open: it has %d bytes and had %d", size, f.size)}
 	}
-	f.size = info.Size()
+	f.size = size
 	return nil
 }
 

@@ -14,8 +14,22 @@ import (
 // into the file: read and copy them inside fn. Panics of fn's own code are
 // reported as corruption too, so code of the user does not belong into it; see
 // GuardAround. Safe for concurrent use.
-func Guard(path string, fn func() error) error {
-	return GuardAround(path, func(func(func() error) error) error { return fn() })
+func Guard(path string, fn func() error) (err error) {
+	before := debug.SetPanicOnFault(true)
+	returned := false
+	defer func() {
+		debug.SetPanicOnFault(before)
+		if returned {
+			return
+		}
+		// nil after runtime.Goexit, which then goes on.
+		if p := recover(); p != nil {
+			err = recovered(path, p)
+		}
+	}()
+	err = fn()
+	returned = true
+	return err
 }
 
 // GuardAround is Guard for a function that calls code of the user. That code
@@ -30,7 +44,6 @@ func GuardAround(path string, fn func(user func(func() error) error) error) (err
 		if returned || inUser {
 			return
 		}
-		// nil after runtime.Goexit, which then goes on.
 		if p := recover(); p != nil {
 			err = recovered(path, p)
 		}

@@ -272,16 +272,20 @@ func (o *opening) syncDir(dir string) error {
 // serve hands the file to bbolt.
 func (o *opening) serve(file *os.File, real string) (*File, error) {
 	o.ops.doServe()
-	info, err := file.Stat()
+	sizeNow, err := sizer(file)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: o.path, file: file, created: o.created, size: info.Size()}
+	size, err := sizeNow()
+	if err != nil {
+		return nil, err
+	}
+	f := &File{path: o.path, file: file, created: o.created, size: size, sizeNow: sizeNow}
 	err = Guard(o.path, func() (err error) {
 		f.db, err = bolt.Open(real, 0o600, &bolt.Options{
 			Timeout:         max(o.left(), time.Millisecond),
 			FreelistType:    bolt.FreelistMapType,
-			InitialMmapSize: reservation(file, info.Size()),
+			InitialMmapSize: reservation(file, size),
 			OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return file, nil },
 		})
 		return err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,29 +71,23 @@ func roleShrink(args []string) error {
 		if err := want("Update", err); err != nil {
 			return err
 		}
-	case "zeros":
-		// bbolt panics while it holds its inner locks: the next calls, a
-		// transaction already open and Close must not wait for them.
-		tx, err := f.Begin(false)
-		if err != nil {
+	case "zeros, then a read", "zeros, then a write":
+		// bbolt panics in Begin and leaves its own mutexes locked. Whoever waits
+		// for them at that moment must go on all the same.
+		if err := crowd(f, zero, moment == "zeros, then a write"); err != nil {
 			return err
 		}
-		if err := zero(); err != nil {
-			return err
-		}
-		for range 3 {
-			if err := errors.Join(want("View", f.View(read)), want("Update", put(f, "k", "v"))); err != nil {
-				return err
-			}
-		}
-		if err := want("Rollback", f.Rollback(tx)); err != nil {
+		if err := errors.Join(want("View", f.View(read)), want("Update", put(f, "k", "v"))); err != nil {
 			return err
 		}
 	}
 	done := make(chan error, 1)
 	go func() { done <- f.Close() }()
 	select {
-	case <-done:
+	case err := <-done:
+		if err != nil {
+			return err
+		}
 	case <-time.After(time.Minute):
 		return errors.New("Close does not return")
 	}
@@ -100,6 +95,55 @@ func roleShrink(args []string) error {
 		return fmt.Errorf("after Close: %w", err)
 	}
 	return nil
+}
+
+// crowd opens many read transactions, spoils the file, and then begins more and
+// ends all of them at once. Every call must return.
+func crowd(f *boltfile.File, spoil func() error, writer bool) error {
+	var open []*bolt.Tx
+	for range 50 {
+		tx, err := f.Begin(false)
+		if err != nil {
+			return err
+		}
+		open = append(open, tx)
+	}
+	if writer {
+		tx, err := f.Begin(true)
+		if err != nil {
+			return err
+		}
+		open = append(open, tx)
+	}
+	if err := spoil(); err != nil {
+		return err
+	}
+	if writer {
+		// The writer to come must meet the panic first: no reader begins.
+		errs := make(chan error)
+		go func() { errs <- put(f, "k", "v") }()
+		f.Rollback(open[len(open)-1])
+		if err := <-errs; !errors.Is(err, boltfile.ErrCorrupt) {
+			return fmt.Errorf("the second writer: got %v, want ErrCorrupt", err)
+		}
+	}
+	var wg sync.WaitGroup
+	errs := make(chan error, 2*len(open))
+	for _, tx := range open {
+		wg.Go(func() { errs <- f.Rollback(tx) })
+		wg.Go(func() {
+			if _, err := f.Begin(false); !errors.Is(err, boltfile.ErrCorrupt) {
+				errs <- fmt.Errorf("Begin: got %v, want ErrCorrupt", err)
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	var all error
+	for err := range errs {
+		all = errors.Join(all, err)
+	}
+	return all
 }
 
 func TestFileCutShortWhileOpenIsErrCorruptAndTheProcessLives(t *testing.T) {
@@ -112,7 +156,8 @@ func TestFileCutShortWhileOpenIsErrCorruptAndTheProcessLives(t *testing.T) {
 		{"before a transaction", []int{0, 1, cur.pageSize, 3 * cur.pageSize, len(sound) / 2, len(sound) - 1}},
 		{"in a read", []int{0, cur.pageSize, 3 * cur.pageSize}},
 		{"in a write", []int{0, cur.pageSize, 3 * cur.pageSize}},
-		{"zeros", []int{0, 1}},
+		{"zeros, then a read", []int{0, 1}},
+		{"zeros, then a write", []int{0, 1}},
 	} {
 		for _, n := range c.lengths {
 			writeFile(t, path, sound)

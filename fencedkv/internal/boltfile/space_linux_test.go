@@ -1,9 +1,12 @@
 package boltfile_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -31,10 +34,23 @@ func roleLimit(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := grow(f); err != nil {
-		return err
+	// Nothing is reserved, so growth maps the file anew between the readers.
+	var (
+		readers sync.WaitGroup
+		grown   atomic.Bool
+		errs    = make([]error, 4)
+	)
+	for i := range errs {
+		readers.Go(func() {
+			for !grown.Load() && errs[i] == nil {
+				_, errs[i] = get(f, "id")
+			}
+		})
 	}
-	return f.Close()
+	err = grow(f)
+	grown.Store(true)
+	readers.Wait()
+	return errors.Join(err, errors.Join(errs...), f.Close())
 }
 
 func TestStoreOpensWhereAddressSpaceIsLimited(t *testing.T) {
