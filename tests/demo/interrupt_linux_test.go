@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -160,6 +161,33 @@ func TestASignalBeforeTheFirstEventLeavesNoProcessAndNoFile(t *testing.T) {
 			t.Errorf("run %d: status %d, want 130, or the signal", i, got)
 		}
 		s.checkNothingLeft()
+	}
+}
+
+func TestCtrlCDoesNotWaitForASilentService(t *testing.T) {
+	for _, scheme := range []string{"redis", "etcd", "zk"} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			silent, err := net.Listen("tcp4", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer silent.Close()
+			s := start(t, "--ttl=20s", "--lock="+scheme+"://"+silent.Addr().String())
+			conn, err := silent.Accept() // and say nothing
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			began := time.Now()
+			s.signalGroup(syscall.SIGINT)
+			if got := s.end(); got != 130 {
+				t.Errorf("status %d, want 130; stderr: %s", got, s.stderr.String())
+			}
+			// Without the signal it would wait for much of the lease time.
+			t.Logf("it took %v", time.Since(began))
+			s.checkNothingLeft()
+		})
 	}
 }
 
