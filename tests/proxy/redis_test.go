@@ -1,8 +1,12 @@
 package proxy_test
 
 import (
+	"bufio"
+	"fmt"
+	"net"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -130,5 +134,57 @@ func TestRedisReplyIsHeldUntilReleased(t *testing.T) {
 	release()
 	if err := <-done; err != nil {
 		t.Errorf("INCR after the release: %v", err)
+	}
+}
+
+// A push of RESP3 is no reply: it must neither take the place of one nor be lost.
+func TestRedisPushIsNotTakenForAReply(t *testing.T) {
+	addr := servers.SharedRedis(t)
+	key := servers.Namespace(t)
+	c := proxy.CountRedis(t, addr)
+	conn, err := net.Dial("tcp", c.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	in := bufio.NewReader(conn)
+	command := func(words ...string) {
+		t.Helper()
+		fmt.Fprintf(conn, "*%d\r\n", len(words))
+		for _, w := range words {
+			fmt.Fprintf(conn, "$%d\r\n%s\r\n", len(w), w)
+		}
+	}
+	// lines reads until one is the last that is wanted.
+	lines := func(last string) {
+		t.Helper()
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				t.Fatalf("read up to %q: %v", last, err)
+			}
+			if line == last+"\r\n" {
+				return
+			}
+		}
+	}
+	command("HELLO", "3")
+	command("CLIENT", "TRACKING", "ON")
+	lines("+OK")
+	command("GET", key)
+	lines("_")
+	lost := c.DropReply("INCR")
+	// Somebody else's write makes the server push "invalidate".
+	if err := redisClient(t, addr).Set(t.Context(), key, "1", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	lines(">2")
+	lines("invalidate")
+	lines(key)
+	command("INCR", key)
+	waitFor(t, "the loss", lost)
+	if _, err := in.ReadByte(); !connectionLost(err) {
+		t.Errorf("after the loss: %v, want a lost connection", err)
 	}
 }
