@@ -2,6 +2,8 @@ package engine
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
@@ -52,12 +54,11 @@ func (t *Tx) detach() {
 
 // Claimed returns the token that t claims resource with.
 func (t *Tx) Claimed(resource string) (fence.Token, error) {
-	for _, c := range t.claims {
-		if c.Resource == resource {
-			return c.Token, nil
-		}
+	i, found := slices.BinarySearchFunc(t.claims, resource, func(c Claim, r string) int { return strings.Compare(c.Resource, r) })
+	if !found {
+		return fence.Token{}, fmt.Errorf("%w: %q", ErrNotClaimed, resource)
 	}
-	return fence.Token{}, fmt.Errorf("%w: %q", ErrNotClaimed, resource)
+	return t.claims[i].Token, nil
 }
 
 // Put writes a copy of value. It errors after the function of Do has returned,
