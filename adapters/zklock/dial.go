@@ -100,9 +100,11 @@ func (s *session) dial(hosts *hosts, server string) (net.Conn, error) {
 		conn.Close()
 		return nil, net.ErrClosed
 	}
-	s.lastErr = errors.New("no answer from " + server)
+	if s.lastErr == nil {
+		s.lastErr = errors.New("nothing heard from " + server)
+	}
 	w := newWire(conn, time.Now().Add(limit))
-	w.onHandshake, w.onProof = s.handshake, s.prove
+	w.onHandshake, w.onProof, w.onBroken = s.handshake, s.prove, s.broken
 	s.wire = w
 	return w, nil
 }

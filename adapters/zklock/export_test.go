@@ -46,6 +46,7 @@ func NewWire(conn net.Conn, handshakeBy time.Time) *Wire {
 	inner := newWire(conn, handshakeBy)
 	w := &Wire{Conn: inner}
 	inner.onHandshake = func(h handshake) { w.Session, w.Timeout, w.Greeted, w.Proven = h.session, h.timeout, h.sent, h.sent }
+	inner.onBroken = func(error) {}
 	inner.onProof = func(sent time.Time) { w.Proven = sent }
 	return w
 }

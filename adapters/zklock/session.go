@@ -131,6 +131,9 @@ func (s *session) handshake(h handshake) {
 	case s.established && h.session != s.id:
 		s.dieLocked(errors.New("the client library began another session"))
 	default:
+		if asked := s.config.opts.sessionTimeout(); h.timeout != asked && !s.established {
+			s.config.log.Info("session timeout negotiated", "asked", asked, "got", h.timeout)
+		}
 		s.id, s.timeout = h.session, h.timeout
 		s.proveLocked(h.sent)
 	}
@@ -167,7 +170,7 @@ func (s *session) negotiated() time.Duration {
 func (s *session) await(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		usable, dead, changed, last := s.connected && s.authed, s.dead, s.changed, s.lastErr
+		usable, dead, changed := s.connected && s.authed, s.dead, s.changed
 		s.mu.Unlock()
 		switch {
 		case dead != nil:
@@ -178,12 +181,26 @@ func (s *session) await(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			if last == nil {
-				return errAway
-			}
-			return fmt.Errorf("%w: %s", errAway, last)
+			return s.away()
 		}
 	}
+}
+
+// away is an error over errAway, with the reason if one is known.
+func (s *session) away() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lastErr == nil {
+		return errAway
+	}
+	return fmt.Errorf("%w: %s", errAway, s.lastErr)
+}
+
+// broken is called with why a connection is of no use.
+func (s *session) broken(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastErr = err
 }
 
 // join makes the session live on until leave; not if it gets no new grants.

@@ -19,6 +19,7 @@ type wire struct {
 	handshakeBy time.Time // the library would wait far longer than a session lives
 	onHandshake func(handshake)
 	onProof     func(sent time.Time)
+	onBroken    func(error) // what was read is of no use
 
 	mu      sync.Mutex
 	proof   proof
@@ -94,6 +95,8 @@ func (w *wire) note(b []byte) {
 func (w *wire) Read(b []byte) (int, error) {
 	n, err := w.Conn.Read(b)
 	if scanned := w.scan(b[:n]); scanned != nil {
+		scanned = fmt.Errorf("%s sent %w", w.RemoteAddr(), scanned)
+		w.onBroken(scanned)
 		return 0, scanned
 	}
 	return n, err

@@ -89,5 +89,3 @@ func pump(from io.Reader, to io.Writer, change func([]byte) []byte) {
 		}
 	}
 }
-
-func same(b []byte) []byte { return b }

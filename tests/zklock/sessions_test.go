@@ -1,0 +1,221 @@
+package zklock_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/fencedkv/fencedkv/adapters/zklock"
+	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/servers"
+)
+
+func TestGrantsShareASession(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	l := s.dial(t, s.addr, s.long())
+	acquire(t, l, "a")
+	acquire(t, l, "b")
+	if a, b := s.holder(t, "a").owner, s.holder(t, "b").owner; a != b || a == 0 {
+		t.Errorf("sessions %#x and %#x, want one", a, b)
+	}
+}
+
+func TestTheLeaseTimeIsThatOfTheNegotiatedSession(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	// The default asks for more than this server gives.
+	l := s.dial(t, s.addr, &zklock.Options{Root: s.root})
+	lease := acquire(t, l, "a")
+	if left := time.Until(lease.Deadline()); left > 4*time.Second || left <= 0 {
+		t.Errorf("the lease has %v left, the server keeps sessions for 4s", left)
+	}
+	_, err := zklock.Dial(s.addr, &zklock.Options{SessionTimeout: 5 * time.Second})
+	if !errors.Is(err, locks.ErrBadOption) || !strings.Contains(err.Error(), "5s") || !strings.Contains(err.Error(), "4s") {
+		t.Errorf("got %v, want an error over ErrBadOption that names 5s and 4s", err)
+	}
+}
+
+// More grants than one transaction looks at.
+func TestManyGrantsAreRenewedAndOneDeletedIsLostAlone(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	l := s.dial(t, s.addr, s.long())
+	var all []*locks.Lease
+	for i := range 300 {
+		all = append(all, acquire(t, l, fmt.Sprint(i)))
+	}
+	start := time.Now()
+	for i, lease := range all {
+		eventually(t, fmt.Sprintf("renewal of grant %d", i), func() bool { return lease.Deadline().After(start.Add(4 * time.Second)) })
+	}
+	s.delete(t, s.holder(t, "117").path)
+	if err := ended(t, all[117]); !errors.Is(err, locks.ErrLost) || !strings.Contains(err.Error(), "deleted") {
+		t.Errorf("the grant whose node was deleted: %v, want ErrLost and why", err)
+	}
+	for i, lease := range all {
+		if err := lease.Context().Err(); err != nil && i != 117 {
+			t.Errorf("grant %d: %v", i, context.Cause(lease.Context()))
+		}
+	}
+}
+
+func TestRenewalsWakeNoWaiter(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	a, b := s.dial(t, s.addr, s.long()), s.counted(t, s.long())
+	lease := acquire(t, a, "x")
+	waiter := s.wait(t, b, "x", 2)
+	eventually(t, "the watch", func() bool { return slices.Contains(b.counter.Requests(), "getData") })
+	b.counter.Reset()
+	for range 3 {
+		before := lease.Deadline()
+		eventually(t, "a renewal", func() bool { return lease.Deadline().After(before) })
+	}
+	if got := b.counter.Requests(); len(got) != 0 {
+		t.Errorf("the waiter sent %v while the holder renewed", got)
+	}
+	release(t, lease)
+	release(t, granted(t, waiter))
+}
+
+// A watch event that never comes is made up for by reading again.
+func TestAMissedWatchCostsAtMostASessionTimeout(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	var getData, watching, dropped atomic.Int32 // the first is an xid
+	deaf := newFrames(t, s.addr, func(b []byte) []byte {
+		if len(b) >= 12 && binary.BigEndian.Uint32(b[8:]) == 4 {
+			getData.Store(int32(binary.BigEndian.Uint32(b[4:])))
+		}
+		return b
+	}, func(b []byte) []byte {
+		switch xid := int32(binary.BigEndian.Uint32(b[4:])); {
+		case xid == -1:
+			dropped.Add(1)
+			return nil
+		case xid != 0 && xid == getData.Load():
+			watching.Store(1)
+		}
+		return b
+	})
+	a, b := s.dial(t, s.addr, s.long()), s.dial(t, deaf.addr, s.options())
+	lease := acquire(t, a, "x")
+	waiter := s.wait(t, b, "x", 2)
+	eventually(t, "the watch", func() bool { return watching.Load() > 0 })
+	release(t, lease)
+	release(t, granted(t, waiter))
+	if dropped.Load() == 0 {
+		t.Error("no watch event was dropped")
+	}
+}
+
+// The lock node is made so that its entries cannot be deleted: then only the
+// end of the session removes them.
+func TestASessionWithAnEntryOfUnknownFateGetsNoNewGrantAndEnds(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	l := s.dial(t, s.addr, s.options())
+	live, stuck := acquire(t, l, "live"), acquire(t, l, "stuck")
+	old := s.holder(t, "live").owner
+	setACL := func(perms int32) {
+		t.Helper()
+		if _, err := s.direct.SetACL(s.node("stuck"), zk.WorldACL(perms), -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setACL(zk.PermAll &^ zk.PermDelete)
+	if err := stuck.Release(t.Context()); !errors.Is(err, locks.ErrBadOption) || !strings.Contains(err.Error(), "Auth") {
+		t.Errorf("Release: got %v, want an error over ErrBadOption that names Options.Auth", err)
+	}
+	eventually(t, "a new session", func() bool {
+		release(t, acquire(t, l, "probe"))
+		lease := acquire(t, l, "probe")
+		defer release(t, lease)
+		return s.holder(t, "probe").owner != old
+	})
+	if s.holder(t, "stuck").owner != old || s.holder(t, "live").owner != old || live.Context().Err() != nil {
+		t.Error("the old session ended before its live grant did")
+	}
+	release(t, live)
+	eventually(t, "the end of the old session", func() bool { return len(s.entries(t, "stuck")) == 0 })
+	setACL(zk.PermAll)
+	release(t, try(t, l, "stuck"))
+}
+
+// Nothing piles up behind a lock that is held for long.
+func TestCancelledWaitersLeaveNoGoroutine(t *testing.T) {
+	s := shared(t)
+	a, b := s.dial(t, s.addr, s.long()), s.dial(t, s.addr, s.long())
+	acquire(t, a, "x")
+	round := func() {
+		ctx, cancel := context.WithCancel(t.Context())
+		waiter := make(chan error, 1)
+		go func() {
+			_, err := b.Acquire(ctx, "x")
+			waiter <- err
+		}()
+		eventually(t, "the waiter's entry", func() bool { return len(s.entries(t, "x")) == 2 })
+		cancel()
+		if err := <-waiter; !errors.Is(err, locks.ErrCancelled) || !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v, want an error over ErrCancelled and context.Canceled", err)
+		}
+		eventually(t, "its removal", func() bool { return len(s.entries(t, "x")) == 1 })
+	}
+	round()
+	before := runtime.NumGoroutine()
+	for range 30 {
+		round()
+	}
+	eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() < before+10 })
+}
+
+func TestAWaiterWhoseSessionEndsQueuesAgain(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	a, b := s.dial(t, s.addr, s.long()), s.dial(t, s.addr, s.options())
+	lease := acquire(t, a, "x")
+	waiter := s.wait(t, b, "x", 2)
+	first := s.entries(t, "x")[1]
+	s.closeSession(t, first)
+	eventually(t, "a new entry", func() bool { e := s.entries(t, "x"); return len(e) == 2 && e[1].path != first.path })
+	if again := s.entries(t, "x")[1]; again.owner == first.owner {
+		t.Errorf("the new entry is of the session %#x, which has ended", again.owner)
+	}
+	release(t, lease)
+	got := granted(t, waiter)
+	if e := s.holder(t, "x"); e.data != got.Token().Holder {
+		t.Errorf("the lease has the holder %q, the entry %q", got.Token().Holder, e.data)
+	}
+}
+
+// A client that has seen newer data is turned away by a server that lost it,
+// and by go-zookeeper alone would be for ever.
+func TestAServerThatLostItsDataIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartZooKeeper(t, nil)
+	s := newSite(t, srv.Addr())
+	l := s.dial(t, s.addr, s.options())
+	for range 20 {
+		release(t, acquire(t, l, "x"))
+	}
+	lease := acquire(t, l, "x")
+	srv.StartEmpty(t)
+	if err := ended(t, lease); !errors.Is(err, locks.ErrLost) {
+		t.Errorf("got %v, want ErrLost", err)
+	}
+	again := acquire(t, l, "x")
+	if again.Token().Lineage == lease.Token().Lineage {
+		t.Errorf("%v and %v share a lineage", lease.Token(), again.Token())
+	}
+	release(t, again)
+}
