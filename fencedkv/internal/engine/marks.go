@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
+)
+
+// Mark returns the mark of resource, the zero Mark if it has none.
+func (s *Snapshot) Mark(resource string) (m fence.Mark, err error) {
+	err = s.do(func() error {
+		m, _, err = s.mark(resource)
+		return err
+	})
+	return m, err
+}
+
+// mark returns a mark and its record, which lives as long as the transaction.
+func (s *Snapshot) mark(resource string) (fence.Mark, []byte, error) {
+	record := s.marks.Get([]byte(resource))
+	if record == nil {
+		return fence.Mark{}, nil, s.noMark(resource)
+	}
+	m, err := s.decodeMark(resource, record)
+	return m, record, err
+}
+
+func (s *Snapshot) decodeMark(resource string, record []byte) (fence.Mark, error) {
+	m, err := DecodeMark(resource, record)
+	if err != nil {
+		return m, s.damagedMark(resource, err.Error())
+	}
+	return m, nil
+}
+
+// noMark returns nil if it is believable that resource has no mark.
+//
+// One flipped bit can hide a mark, and the rule would read that as "nothing
+// admitted yet". So the records on both sides must be sound and enclose the
+// place, the resource must hold no data, and a store without a record must say
+// in its header that it has none.
+func (s *Snapshot) noMark(resource string) error {
+	neighbours, err := s.absent(s.marks, []byte(resource), func(k, v []byte) error {
+		_, err := s.decodeMark(string(k), v)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	h, err := s.readHeader()
+	if err != nil {
+		return err
+	}
+	if (h.Marks.Count == 0) != (neighbours == 0) {
+		return s.damagedMark(resource, fmt.Sprintf("it is missing, and so are others: the header counts %d marks", h.Marks.Count))
+	}
+	prefix := appendPrefix(nil, resource)
+	if k, _ := s.data.Cursor().Seek(prefix); bytes.HasPrefix(k, prefix) {
+		return s.damagedMark(resource, "it is missing, but the resource holds data")
+	}
+	return nil
+}
+
+// Marked is a resource and its mark.
+type Marked struct {
+	Resource string
+	Mark     fence.Mark
+}
+
+// Marks returns up to n resources after the one named, in order of their names.
+func (s *Snapshot) Marks(after string, n int) (page []Marked, err error) {
+	err = s.do(func() error {
+		c := s.marks.Cursor()
+		k, v := c.Seek([]byte(after))
+		if string(k) == after {
+			k, v = c.Next()
+		}
+		for ; k != nil && len(page) < n; k, v = c.Next() {
+			resource := string(k)
+			if resource <= after {
+				return s.misplaced(s.marks, k, "it is out of order")
+			}
+			m, err := s.decodeMark(resource, v)
+			if err != nil {
+				return err
+			}
+			page = append(page, Marked{resource, m})
+			after = resource
+		}
+		return nil
+	})
+	return page, err
+}
