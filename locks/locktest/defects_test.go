@@ -173,7 +173,7 @@ var defects = []defect{
 		[]string{"02/lost-reply", "02/try-after-lost-reply"},
 		backend(newIDPerRepeat)},
 	{"a waiter that gives up leaves its entry",
-		[]string{"03/cancelled-while-waiting", "03/closed-while-waiting", "03/timed-out"},
+		[]string{"03/cancelled-while-waiting", "03/cancelled-at-the-grant", "03/closed-while-waiting", "03/timed-out"},
 		backend(leaveWaiters)},
 	{"no cleanup after a lost reply",
 		[]string{"03/lost-reply-then-cancelled"},

@@ -38,7 +38,7 @@ func (k *kit) rising(last, next fence.Token) {
 }
 
 func riseAfterRelease(k *kit) {
-	l := k.locker(Config{})
+	l := k.locker(k.long())
 	var last fence.Token
 	for range 5 {
 		lease := k.acquire(l, lock)
@@ -63,7 +63,7 @@ func riseAfterExpiry(k *kit) {
 
 func riseAcrossClients(k *kit) {
 	var last fence.Token
-	clients := []locks.Locker{k.locker(Config{}), k.locker(Config{}), k.locker(Config{})}
+	clients := []locks.Locker{k.locker(k.long()), k.locker(k.long()), k.locker(k.long())}
 	for i := range 6 {
 		lease := k.acquire(clients[i%3], lock)
 		k.rising(last, lease.Token())
@@ -76,10 +76,10 @@ func riseAmongWaiters(k *kit) {
 	ctx, stop := k.patient()
 	defer stop()
 	const waiters = 5
-	lease := k.acquire(k.locker(Config{}), lock)
+	lease := k.acquire(k.locker(k.long()), lock)
 	grants := make(chan outcome, waiters)
 	for range waiters {
-		l := k.locker(Config{})
+		l := k.locker(k.long())
 		go func() {
 			lease, err := l.Acquire(ctx, lock)
 			grants <- outcome{lease, err}
@@ -99,7 +99,7 @@ func riseAmongWaiters(k *kit) {
 }
 
 func riseAcrossRestart(k *kit) {
-	a, b := k.locker(Config{}), k.locker(Config{})
+	a, b := k.locker(k.long()), k.locker(k.long())
 	var last fence.Token
 	for range 3 {
 		lease := k.acquire(a, lock)
@@ -107,7 +107,7 @@ func riseAcrossRestart(k *kit) {
 		k.release(lease)
 	}
 	k.Restart(k.T)
-	for _, l := range []locks.Locker{b, a, k.locker(Config{})} {
+	for _, l := range []locks.Locker{b, a, k.locker(k.long())} {
 		lease := k.reacquire(l)
 		k.rising(last, lease.Token())
 		last = lease.Token()
@@ -130,7 +130,7 @@ func (k *kit) reacquire(l locks.Locker) *locks.Lease {
 }
 
 func oneLineage(k *kit) {
-	a, b := k.locker(Config{}), k.locker(Config{})
+	a, b := k.locker(k.long()), k.locker(k.long())
 	long := strings.Repeat("n", locks.MaxName-1)
 	names := []string{lock, "other", "a/b", "a%2Fb", "a_b", long + "1", long + "2"}
 	nameOf := make(map[string]string)
@@ -157,7 +157,7 @@ func oneLineage(k *kit) {
 
 func holderIsUnique(k *kit) {
 	seen := map[string]bool{"": true}
-	a, b := k.locker(Config{}), k.locker(Config{})
+	a, b := k.locker(k.long()), k.locker(k.long())
 	for i, l := range []locks.Locker{a, a, b, b} {
 		for _, name := range []string{lock, "other"} {
 			lease := k.acquire(l, name)

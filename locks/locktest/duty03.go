@@ -83,9 +83,15 @@ func cancelledAtTheGrant(k *kit) {
 		ctx, cancel := context.WithCancel(context.Background())
 		waiter := start(ctx, b, lock)
 		k.queued(lock, 2)
-		time.AfterFunc(time.Duration(i)*200*time.Microsecond, cancel)
-		k.release(holder)
-		k.discard(k.result(waiter, "its context was cancelled"))
+		if i == 0 {
+			cancel()
+			k.discard(k.result(waiter, "its context was cancelled"))
+			k.release(holder)
+		} else {
+			time.AfterFunc(time.Duration(i)*200*time.Microsecond, cancel)
+			k.release(holder)
+			k.discard(k.result(waiter, "its context was cancelled"))
+		}
 		cancel()
 		k.entries(lock, 0)
 	}

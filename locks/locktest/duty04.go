@@ -12,7 +12,7 @@ var ownEntryAfterTheWait = []part{
 // waitersDeleted: a waiter whose entry is gone may queue again or give up, but
 // what it returns must be held.
 func waitersDeleted(k *kit) {
-	a, b, c := k.locker(Config{}), k.locker(Config{}), k.locker(Config{})
+	a, b, c := k.locker(k.long()), k.locker(k.long()), k.locker(k.long())
 	for range 3 {
 		holder := k.acquire(a, lock)
 		ctx, stop := k.patient()
@@ -32,7 +32,7 @@ func waitersDeleted(k *kit) {
 
 // waitersDeletedLockTaken: the lock goes to somebody else meanwhile.
 func waitersDeletedLockTaken(k *kit) {
-	a, b, c := k.locker(Config{}), k.locker(Config{}), k.locker(Config{})
+	a, b, c, d := k.locker(k.long()), k.locker(k.long()), k.locker(k.long()), k.locker(k.long())
 	holder := k.acquire(a, lock)
 	ctx, stop := k.patient()
 	defer stop()
@@ -54,7 +54,9 @@ func waitersDeletedLockTaken(k *kit) {
 			continue
 		}
 		granted++
-		k.renewed(o.lease, 1)
+		for range 3 {
+			k.held(d, lock) // takes as long as the other client needs to go wrong
+		}
 		select {
 		case second := <-outcomes:
 			if second.err == nil {

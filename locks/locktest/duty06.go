@@ -103,7 +103,7 @@ func oneFailedRenewal(k *kit) {
 }
 
 func contextIsExact(k *kit) {
-	a := k.locker(Config{})
+	a := k.locker(k.long())
 	lease := k.acquire(a, lock)
 	if err := lease.Context().Err(); err != nil {
 		k.broken("the context of a live lease has the error %v", err)

@@ -196,7 +196,7 @@ func closeWakesWaiters(k *kit) {
 }
 
 func closedRefuses(k *kit) {
-	a := k.locker(Config{})
+	a := k.locker(k.long())
 	k.free(a, lock)
 	k.close(a)
 	ctx, stop := k.patient()
@@ -207,7 +207,7 @@ func closedRefuses(k *kit) {
 		}
 	}
 	k.close(a)
-	k.free(k.locker(Config{}), lock)
+	k.free(k.locker(k.long()), lock)
 }
 
 func closeWithItsContext(k *kit) {

@@ -25,13 +25,13 @@ var anyNameIsALock = []part{
 func exclusionOfClients(k *kit) {
 	clients := make([]locks.Locker, 4)
 	for i := range clients {
-		clients[i] = k.locker(Config{})
+		clients[i] = k.locker(k.long())
 	}
 	k.exclude(clients, 8)
 }
 
 func exclusionOfGoroutines(k *kit) {
-	a := k.locker(Config{})
+	a := k.locker(k.long())
 	lease := k.acquire(a, lock)
 	k.held(a, lock)
 	k.release(lease)
@@ -128,7 +128,7 @@ func everyName(k *kit) {
 }
 
 func badNames(k *kit) {
-	a := k.locker(Config{})
+	a := k.locker(k.long())
 	ctx, stop := k.patient()
 	defer stop()
 	for _, name := range []string{"", strings.Repeat("n", locks.MaxName+1)} {

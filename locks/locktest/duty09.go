@@ -29,9 +29,9 @@ func oneWakes(k *kit) {
 	defer stop()
 	clients := make([]locks.Locker, 4)
 	for i := range clients {
-		clients[i] = k.locker(Config{})
+		clients[i] = k.locker(k.long())
 	}
-	lease := k.acquire(k.locker(Config{}), lock)
+	lease := k.acquire(k.locker(k.long()), lock)
 	before := k.Requests()
 	grants := make(chan outcome, waiting)
 	for i := range waiting {

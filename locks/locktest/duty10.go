@@ -105,7 +105,7 @@ func errorTimedOut(k *kit) {
 }
 
 func errorCancelledBefore(k *kit) {
-	a := k.locker(Config{})
+	a := k.locker(k.long())
 	k.free(a, lock)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

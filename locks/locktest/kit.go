@@ -192,7 +192,8 @@ func (k *kit) renewed(lease *locks.Lease, n int) {
 			return lease.Deadline().After(before) || lease.Context().Err() != nil
 		})
 		if err := lease.Context().Err(); err != nil {
-			k.broken("the lease ended while it should be renewed: %v", context.Cause(lease.Context()))
+			k.broken("a lease that should be renewed ended, or this machine is too busy for a lease time of %v: %v",
+				k.TTL, context.Cause(lease.Context()))
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestEachDefectFailsItsDuty(t *testing.T) {
 	if os.Getenv(defectVariable) != "" {
 		t.Fatal("this test runs in the outer process only")
 	}
-	slots := make(chan struct{}, 2*runtime.NumCPU())
+	slots := make(chan struct{}, 3*runtime.NumCPU())
 	for _, d := range defects {
 		t.Run(d.what, func(t *testing.T) {
 			t.Parallel()

@@ -41,7 +41,7 @@ var duties = []duty{
 
 // atOnce is how many parts run at the same time. They mostly wait for lease
 // times to pass, so this is not bound to the number of processors.
-const atOnce = 12
+const atOnce = 8
 
 // ownServer ends the name of a part that stops or pauses the whole service.
 const ownServer = "-own-server"
@@ -55,7 +55,7 @@ func NeedsOwnServer(t testing.TB) bool {
 }
 
 // Run checks every duty of the contract on the Lockers of the factory: one
-// subtest per duty, and in it one per part of the duty. It runs up to twelve
+// subtest per duty, and in it one per part of the duty. It runs up to eight
 // parts at the same time, whatever -parallel says.
 func Run(t *testing.T, factory Factory) {
 	slots := make(chan struct{}, atOnce)

@@ -21,7 +21,8 @@ type Service struct {
 	New func(t testing.TB, c Config) locks.Locker
 
 	// TTL is the lease time that New uses unless Config says otherwise. The
-	// shorter it is the faster the kit; a second is good for a real server.
+	// shorter it is the faster the kit; two seconds are good for a real server,
+	// less makes a busy machine lose leases that it should renew.
 	TTL time.Duration
 
 	// MaxTTL is the longest lease time that Config may ask for, 0 for no limit.
