@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"sync"
@@ -111,7 +112,7 @@ func (c *Counter) serve(l *link, p protocol) {
 func pump(from io.Reader, to io.Writer, read func(io.Reader) (unit, error), seen func(unit) bool) error {
 	for {
 		u, err := read(from)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

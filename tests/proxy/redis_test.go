@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -84,7 +85,7 @@ func TestRedisReplyIsLostAfterTheCommandWasExecuted(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := c.DropReply("INCR")
-	if err := client.Get(t.Context(), key).Err(); err != redis.Nil {
+	if err := client.Get(t.Context(), key).Err(); !errors.Is(err, redis.Nil) {
 		t.Fatalf("GET before the INCR: %v, want it untouched", err)
 	}
 	if err := client.Incr(t.Context(), key).Err(); !connectionLost(err) {
@@ -109,7 +110,7 @@ func TestRedisRequestIsLostBeforeTheServerSeesIt(t *testing.T) {
 		t.Errorf("INCR that is lost: %v, want a lost connection", err)
 	}
 	waitFor(t, "the loss", lost)
-	if err := direct.Get(t.Context(), key).Err(); err != redis.Nil {
+	if err := direct.Get(t.Context(), key).Err(); !errors.Is(err, redis.Nil) {
 		t.Errorf("the server's GET: %v, want no such key", err)
 	}
 }

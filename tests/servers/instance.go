@@ -43,7 +43,7 @@ type instance struct {
 func newInstance(prog program) (*instance, error) {
 	dir, err := newWorkDir(prog.name())
 	if err != nil {
-		return nil, fmt.Errorf("servers: %w", err)
+		return nil, err
 	}
 	s := &instance{prog: prog, dir: dir}
 	// Somebody else may take the port between our look and the server's bind.

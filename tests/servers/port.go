@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"sync"
 	"testing"
 )
 
@@ -15,10 +16,14 @@ func FreePort(t testing.TB) int {
 	t.Helper()
 	port, err := freePort()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("servers: %v", err)
 	}
 	return port
 }
+
+// handedOut has the ports given away by this process: nobody may listen on one
+// of them yet, or just now.
+var handedOut sync.Map
 
 func freePort() (int, error) {
 	const low, high, tries = 16000, 32000, 200
@@ -30,7 +35,11 @@ func freePort() (int, error) {
 			last = err
 			continue
 		}
-		return port, ln.Close()
+		err = ln.Close()
+		if _, taken := handedOut.LoadOrStore(port, true); taken {
+			continue
+		}
+		return port, err
 	}
-	return 0, fmt.Errorf("servers: no free loopback port in %d tries: %w", tries, last)
+	return 0, fmt.Errorf("no free loopback port in %d tries: %v", tries, last)
 }

@@ -31,7 +31,9 @@ func newWorkDir(name string) (workDir, error) {
 	if err != nil {
 		return workDir{}, err
 	}
-	f.Close()
+	if err := f.Close(); err != nil {
+		return workDir{}, err
+	}
 	d := workDir{path: strings.TrimSuffix(f.Name(), lockSuffix), lock: flock.New(f.Name())}
 	// Another process may sweep the file away before it is locked. Then the
 	// directory is an ordinary one that nobody would sweep.

@@ -111,7 +111,7 @@ func locked(ctx context.Context, name string, f func() error) error {
 	if _, err := lock.TryLockContext(ctx, 50*time.Millisecond); err != nil {
 		return fmt.Errorf("wait for another installation (%s): %w", lock.Path(), err)
 	}
-	defer lock.Unlock()
+	defer func() { _ = lock.Unlock() }()
 	return f()
 }
 
