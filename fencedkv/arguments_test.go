@@ -158,7 +158,7 @@ func TestBadArgumentsAreTypedErrors(t *testing.T) {
 		cases[name+", nil context"] = struct {
 			err      error
 			argument string
-		}{call(nil), "context"}
+		}{call(noContext), "context"}
 	}
 	for name, c := range cases {
 		var a *fencedkv.ArgumentError

@@ -190,7 +190,7 @@ func TestHeldIsOverWithItsFunction(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrTxDone", name, err)
 		}
 	}
-	wantIs(t, h.Put(nil, b("k"), b("v")), fencedkv.ErrArgument)
+	wantIs(t, h.Put(noContext, b("k"), b("v")), fencedkv.ErrArgument)
 	wantNone(t, r, "k")
 }
 
@@ -217,7 +217,7 @@ func TestExclusivePassesPanicsOnAndReleases(t *testing.T) {
 	r, l := open(t, nil).Resource("r"), newLocker(t)
 	released := false
 	l.released = func() error { released = true; return nil }
-	own := errors.New("own")
+	const own = "the function's own"
 	func() {
 		defer func() {
 			if got := recover(); got != own {

@@ -55,8 +55,6 @@ func (m *model) admit(resource string, t fence.Token) error {
 	return nil
 }
 
-func (m *model) keys(resource string) []string { return slices.Sorted(maps.Keys(m.data[resource])) }
-
 // player makes random calls and compares. The properties:
 //
 //   - a write is admitted exactly if the rule admits its token, and then mark and

@@ -66,6 +66,9 @@ func checkFile(t testing.TB, path string) {
 	}
 }
 
+// noContext is what a caller passes who forgot the context.
+var noContext context.Context
+
 func b(s string) []byte { return []byte(s) }
 
 func token(n uint64, holder string) fence.Token {

@@ -94,8 +94,9 @@ func (e *Engine) update(fn func(*Snapshot) error) error {
 	if err != nil {
 		return err
 	}
-	defer s.end()
-	if err := fn(s); err == errNothing {
+	// A rollback that fails puts the file out of use, which the next call says.
+	defer func() { _ = s.end() }()
+	if err := fn(s); errors.Is(err, errNothing) {
 		return nil
 	} else if err != nil {
 		return err

@@ -1,0 +1,51 @@
+package fencedkv_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/fencedkv/fencedkv/fencedkv"
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
+)
+
+func TestEndedContextAppliesNothing(t *testing.T) {
+	s := open(t, nil)
+	why := errors.New("why")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	for name, call := range everyCall(s) {
+		err := call(ctx)
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
+			t.Errorf("%s: got %v, want one over context.Canceled and the cause", name, err)
+		}
+	}
+	wantMark(t, s.Resource("r"), fence.Token{})
+}
+
+func TestContextThatEndsInTheQueueTakesTheRequestOut(t *testing.T) {
+	s := open(t, nil)
+	r, q := s.Resource("r"), s.Resource("q")
+	queued := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	must(t, r.Update(t.Context(), token(1, ""), func(context.Context, *fencedkv.Tx) error {
+		go func() { queued <- q.Put(ctx, token(1, ""), b("k"), b("v")) }()
+		cancel()
+		// It comes out while the writer's place is still taken.
+		wantIs(t, <-queued, context.Canceled)
+		return nil
+	}))
+	wantMark(t, q, fence.Token{})
+}
+
+func TestContextThatEndsInTheFunctionAppliesNothing(t *testing.T) {
+	r := open(t, nil).Resource("r")
+	ctx, cancel := context.WithCancel(t.Context())
+	err := r.Update(ctx, token(1, ""), func(_ context.Context, tx *fencedkv.Tx) error {
+		cancel()
+		return tx.Put(b("k"), b("v"))
+	})
+	wantIs(t, err, context.Canceled)
+	wantMark(t, r, fence.Token{})
+	wantNone(t, r, "k")
+}

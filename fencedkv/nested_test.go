@@ -1,0 +1,52 @@
+package fencedkv_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/fencedkv/fencedkv/fencedkv"
+)
+
+func TestCallsFromWithinAFunctionAreNested(t *testing.T) {
+	s, other := open(t, nil), open(t, nil)
+	r := s.Resource("r")
+	run := map[string]func(fn func(context.Context) error) error{
+		"Update": func(fn func(context.Context) error) error {
+			return r.Update(t.Context(), token(1, ""), func(ctx context.Context, _ *fencedkv.Tx) error { return fn(ctx) })
+		},
+		"View": func(fn func(context.Context) error) error {
+			return r.View(t.Context(), func(ctx context.Context, _ *fencedkv.ReadTx) error { return fn(ctx) })
+		},
+		"Store.Update": func(fn func(context.Context) error) error {
+			return s.Update(t.Context(), []fencedkv.Claim{{"x", token(1, "")}},
+				func(ctx context.Context, _ *fencedkv.MultiTx) error { return fn(ctx) })
+		},
+	}
+	writes := []string{"Raise", "Put", "Delete", "Update", "Store.Update", "Exclusive"}
+	for outer, within := range run {
+		must(t, within(func(ctx context.Context) error {
+			for inner, call := range everyCall(s) {
+				if err := call(ctx); !errors.Is(err, fencedkv.ErrNested) {
+					t.Errorf("%s within %s: got %v, want ErrNested", inner, outer, err)
+				}
+				derived, cancel := context.WithCancel(ctx)
+				if err := call(derived); !errors.Is(err, fencedkv.ErrNested) {
+					t.Errorf("%s within %s, derived context: got %v, want ErrNested", inner, outer, err)
+				}
+				cancel()
+			}
+			for _, inner := range writes {
+				if err := everyCall(s)[inner](context.Background()); !errors.Is(err, fencedkv.ErrNested) {
+					t.Errorf("%s within %s, another context: got %v, want ErrNested", inner, outer, err)
+				}
+			}
+			if err := s.Close(); !errors.Is(err, fencedkv.ErrNested) {
+				t.Errorf("Close within %s: got %v, want ErrNested", outer, err)
+			}
+			// Another store is none of this one's business.
+			return other.Resource("r").Put(ctx, token(1, ""), b("k"), b("v"))
+		}))
+	}
+	must(t, r.Put(t.Context(), token(1, ""), b("k"), b("v")))
+}
