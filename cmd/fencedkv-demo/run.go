@@ -34,14 +34,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if role := process.Role(env); role != "" {
 		return runRole(ctx, role, stdin, stdout, stderr)
 	}
-	complain := func(err error) { fmt.Fprintf(stderr, "fencedkv-demo: %v\n", err) }
+	complain := func(err error) { say(stderr, "%v", err) }
 	flags, lock, err := parse(args, stdout, stderr)
 	if errors.Is(err, errDone) {
 		return exitShown
 	}
 	if err != nil {
 		complain(err)
-		fmt.Fprintln(stderr, "See fencedkv-demo --help.")
+		say(stderr, "see fencedkv-demo --help")
 		return exitUsage
 	}
 
@@ -68,12 +68,12 @@ func runRole(ctx context.Context, role string, stdin io.Reader, stdout, stderr i
 	}
 	do, ok := roles[role]
 	if !ok {
-		fmt.Fprintf(stderr, "fencedkv-demo: %s: no such role\n", role)
+		say(stderr, "%s: no such role", role)
 		return exitUsage
 	}
 	ctx, parent := process.Parent(ctx, stdin, stdout)
 	if err := do(ctx, parent); err != nil && ctx.Err() == nil {
-		fmt.Fprintln(stderr, err)
+		say(stderr, "%v", err)
 		return exitNotShown
 	}
 	return exitShown
@@ -91,22 +91,21 @@ func sink(flags *cli, stdout io.Writer, env func(string) string) event.Sink {
 
 // explain says why the play has not come to its end, and what to do.
 func explain(ctx context.Context, err error, lock service.Config, stderr io.Writer) int {
-	say := func(format string, args ...any) { fmt.Fprintf(stderr, "fencedkv-demo: "+format+"\n", args...) }
 	if ctx.Err() != nil {
-		say("interrupted; nothing is left running")
+		say(stderr, "interrupted; nothing is left running")
 		return exitInterrupted
 	}
 	switch play.KindOf(err) {
 	case service.Usage:
-		say("%v", err)
-		say("give a --ttl that the service keeps, or leave it out")
+		say(stderr, "%v", err)
+		say(stderr, "give a --ttl that the service keeps, or leave it out")
 		return exitUsage
 	case service.Unreachable:
-		say("%v", err)
-		say("is it running at %s? --lock=memory needs no service", lock)
+		say(stderr, "%v", err)
+		say(stderr, "is it running at %s? --lock=memory needs no service", lock)
 		return exitUnreachable
 	}
-	say("not shown: %v", err)
+	say(stderr, "not shown: %v", err)
 	return exitNotShown
 }
 
@@ -119,4 +118,9 @@ func reason(s event.Summary, flags *cli) string {
 		return "with --pause=none nobody writes late, so that no update is lost; leave it out"
 	}
 	return "the unfenced act happened to lose no update; try again"
+}
+
+// say writes one line for people. There is nobody to tell if that fails.
+func say(w io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(w, "fencedkv-demo: "+format+"\n", args...)
 }

@@ -40,7 +40,7 @@ func (c *Client) Call(ctx context.Context, path string, request, reply any) erro
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }() // it has been read
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxBody))
 	if err != nil {
 		return fmt.Errorf("read the answer of %s: %w", path, err)

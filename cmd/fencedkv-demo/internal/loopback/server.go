@@ -77,7 +77,7 @@ func (s *Server) Serve(ctx context.Context, ready func(url string) error) error 
 	if err := ready("http://" + l.Addr().String()); err != nil {
 		cancel()
 		_ = srv.Close()
-		<-served
+		_ = <-served // http.ErrServerClosed
 		return err
 	}
 	select {
@@ -90,6 +90,6 @@ func (s *Server) Serve(ctx context.Context, ready func(url string) error) error 
 	defer done()
 	err = srv.Shutdown(grace)
 	_ = srv.Close()
-	<-served
+	_ = <-served // http.ErrServerClosed
 	return err
 }

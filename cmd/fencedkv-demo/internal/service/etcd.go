@@ -46,7 +46,7 @@ var etcdCluster = kind{
 		if err != nil {
 			return err
 		}
-		defer client.Close()
+		defer func() { _ = client.Close() }()
 		_, err = client.Delete(ctx, c.Namespace+"/", clientv3.WithPrefix())
 		return err
 	},

@@ -41,7 +41,7 @@ var redisServer = kind{
 		}
 		o.ContextTimeoutEnabled = true
 		client := redis.NewClient(o)
-		defer client.Close()
+		defer func() { _ = client.Close() }()
 		for all := client.Scan(ctx, 0, c.Namespace+":*", 1000).Iterator(); ; {
 			if !all.Next(ctx) {
 				return all.Err()
