@@ -4,7 +4,7 @@ SHELL := bash
 STEP := .ci/step
 MODULE := github.com/fencedkv/fencedkv
 LINT := go tool -modfile=$(CURDIR)/tests/lint/go.mod golangci-lint
-REPORT := go -C tests run ./cmd/testreport -allow-skips allowed-skips.txt
+REPORT := go -C tests run ./cmd/testreport --allow-skips allowed-skips.txt
 COVERED := $(MODULE)/fencedkv/fence $(MODULE)/fencedkv $(MODULE)/locks
 
 .PHONY: test services fmt vet lint unit servers demo race kit-soak mutate fuzz
@@ -43,7 +43,7 @@ unit: ## tests that need no server, under the race detector, and their coverage
 	go -C tests run ./cmd/coverage -profile "$$profile" -min 90 $(COVERED)
 
 servers: ## tests on real servers, under the race detector
-	cd tests && go test -race -json -timeout 20m ./... | go run ./cmd/testreport -allow-skips allowed-skips.txt
+	cd tests && go test -race -json -timeout 20m ./... | go run ./cmd/testreport --allow-skips allowed-skips.txt
 
 race: unit servers ## every test under the race detector
 

@@ -10,12 +10,13 @@ import (
 // has ended and no renewal is under way.
 func (l *Lease) watch() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.ctx))
-	results := make(chan error, 1)
+	type result struct{ err error }
+	results := make(chan result, 1)
 	renewing := false
 	defer func() {
 		cancel()
 		if renewing {
-			_ = <-results
+			<-results
 		}
 	}()
 
@@ -27,7 +28,7 @@ func (l *Lease) watch() {
 		renews := l.grant.Renew != nil && !renewing && l.wantsRenewal()
 		if renews && !time.Now().Before(next) {
 			renewing = true
-			go func() { results <- l.renew(ctx) }()
+			go func() { results <- result{l.renew(ctx)} }()
 			renews = false
 		}
 		timer.Reset(l.nap(renews, next))
@@ -36,11 +37,11 @@ func (l *Lease) watch() {
 		case <-l.ended:
 			return
 		case <-timer.C:
-		case err := <-results:
+		case r := <-results:
 			renewing = false
 			every := l.grant.renewEvery()
-			if err != nil {
-				l.grant.warn("renewal", err)
+			if r.err != nil {
+				l.grant.warn("renewal", r.err)
 				every = max(every/4, time.Millisecond)
 			}
 			next = time.Now().Add(every)
