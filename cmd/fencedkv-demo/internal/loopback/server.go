@@ -72,17 +72,21 @@ func (s *Server) Serve(ctx context.Context, ready func(url string) error) error 
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(l) }()
+	var served error
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		served = srv.Serve(l)
+	}()
 	if err := ready("http://" + l.Addr().String()); err != nil {
 		cancel()
 		_ = srv.Close()
-		_ = <-served // http.ErrServerClosed
+		<-stopped
 		return err
 	}
 	select {
-	case err := <-served:
-		return err
+	case <-stopped:
+		return served
 	case <-ctx.Done():
 	}
 	cancel() // ends the requests that wait for a lock
@@ -90,6 +94,6 @@ func (s *Server) Serve(ctx context.Context, ready func(url string) error) error 
 	defer done()
 	err = srv.Shutdown(grace)
 	_ = srv.Close()
-	_ = <-served // http.ErrServerClosed
+	<-stopped
 	return err
 }
