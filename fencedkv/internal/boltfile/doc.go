@@ -39,6 +39,10 @@
 // layers above. A valid meta page proves that it is one, not that it is the
 // newest ever written: a disk that loses an acknowledged write shows nothing.
 //
+// A creator that is killed leaves at most one file named .fencedkv-*.tmp. It is
+// never opened as a store; the next creation in the same directory removes it,
+// if no living process holds its lock.
+//
 // A lock on a network file system is as good as that file system's. Copying a
 // file while it is open copies a mixture of its states.
 //

@@ -150,6 +150,17 @@ func replace(t *testing.T, path, id string) {
 func TestWaiterIsNotServedAFileThatLostItsName(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, path string){
 		"replaced": func(t *testing.T, path string) { replace(t, path, "new") },
+		"replaced and spoilt": func(t *testing.T, path string) {
+			old, err := os.OpenFile(path, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer old.Close()
+			replace(t, path, "new")
+			if err := old.Truncate(100); err != nil { // nobody's business any more
+				t.Fatal(err)
+			}
+		},
 		"removed": func(t *testing.T, path string) {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)

@@ -1,6 +1,7 @@
 package boltfile_test
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/fencedkv/fencedkv/fencedkv/internal/boltfile"
@@ -158,4 +160,28 @@ func TestInitThatFailsPublishesNothing(t *testing.T) {
 		t.Errorf("left behind by a panic: %q", got)
 	}
 	open(t, path, boltfile.Options{Init: filled("one")})
+}
+
+func TestLoggerHearsOfCreationAndOfALossButNotOfTheData(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	var log bytes.Buffer
+	o := boltfile.Options{
+		Init: filled("secret"), AcceptLostCommit: true,
+		Logger: hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Trace}),
+	}
+	closeFile(t, open(t, path, o))
+	if got := log.String(); !strings.Contains(got, "created") || !strings.Contains(got, path) {
+		t.Errorf("the log says %q, want the creation of %s", got, path)
+	}
+	log.Reset()
+	content := readFile(t, path)
+	content[headerSize] ^= 1
+	writeFile(t, path, content)
+	closeFile(t, open(t, path, o))
+	if got := log.String(); !strings.Contains(got, "WARN") || !strings.Contains(got, "meta page") {
+		t.Errorf("the log says %q, want a warning of the invalid meta page", got)
+	}
+	if strings.Contains(log.String(), "secret") {
+		t.Errorf("the log tells a value: %q", log.String())
+	}
 }

@@ -71,6 +71,11 @@ func roleShrink(args []string) error {
 		if err := want("Update", err); err != nil {
 			return err
 		}
+	case "in a commit":
+		err = f.Update(func(tx *bolt.Tx) error { return errors.Join(tx.Bucket(bucket).Put([]byte("k"), nil), cut()) })
+		if err := errors.Join(want("Update", err), want("the next", put(f, "k", "v"))); err != nil {
+			return err
+		}
 	case "zeros, then a read", "zeros, then a write":
 		// bbolt panics in Begin and leaves its own mutexes locked. Whoever waits
 		// for them at that moment must go on all the same.
@@ -156,6 +161,7 @@ func TestFileCutShortWhileOpenIsErrCorruptAndTheProcessLives(t *testing.T) {
 		{"before a transaction", []int{0, 1, cur.pageSize, 3 * cur.pageSize, len(sound) / 2, len(sound) - 1}},
 		{"in a read", []int{0, cur.pageSize, 3 * cur.pageSize}},
 		{"in a write", []int{0, cur.pageSize, 3 * cur.pageSize}},
+		{"in a commit", []int{0, cur.pageSize}},
 		{"zeros, then a read", []int{0, 1}},
 		{"zeros, then a write", []int{0, 1}},
 	} {

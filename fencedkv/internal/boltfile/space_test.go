@@ -51,14 +51,14 @@ func TestSmallStoreIsASmallFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	f := open(t, path, boltfile.Options{Init: filled("one")})
 	for i := range 50 {
-		mustPut(t, f, fmt.Sprint("k", i), "v")
+		mustPut(t, f, fmt.Sprint("k", i), string(bytes.Repeat([]byte("v"), 4<<10)))
 	}
 	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := info.Size(); got > 2<<20 {
-		t.Errorf("fifty small values make a file of %d bytes, want at most 2 MiB", got)
+		t.Errorf("fifty values of 4 KiB make a file of %d bytes, want at most 2 MiB", got)
 	}
 }
 
