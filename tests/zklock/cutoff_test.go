@@ -1,0 +1,86 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/fencedkv/fencedkv/adapters/zklock"
+	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/proxy"
+)
+
+// A follower goes on answering pings for a while after its leader has ceased to
+// hear from it; the leader lets the session expire. Whoever counts from the
+// pings trusts a lock that somebody else has by then.
+func TestALeaseEndsInTimeWhenTheServerIsCutOffFromItsLeader(t *testing.T) {
+	e := startEnsemble(t)
+	leader, follower := e.roles(t)
+	s := newSite(t, e.client[leader])
+	link := e.link[follower][leader]
+	for _, tt := range []struct {
+		timeout time.Duration
+		renewed int // before the cut; 0 is a first grant after a long idle time
+	}{
+		{time.Second, 3},
+		{time.Second, 0},
+		{400 * time.Millisecond, 3}, // the shortest, two ticks
+		{400 * time.Millisecond, 0},
+		{2 * time.Second, 1},
+	} {
+		opts := &zklock.Options{Root: s.root, SessionTimeout: tt.timeout, RequestTimeout: patience}
+		holder := dial(t, e.client[follower], opts) // waits until the follower is back
+		observer := dial(t, e.client[leader], s.long())
+		if tt.renewed == 0 {
+			idle := time.NewTimer(3 * tt.timeout)
+			<-idle.C
+		}
+		lease := renewed(t, holder, tt.renewed)
+		link.BlackHole(t, proxy.Both)
+		ended := make(chan time.Time, 1)
+		go func() {
+			<-lease.Context().Done()
+			ended <- time.Now()
+		}()
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		next, err := observer.Acquire(ctx, "x")
+		cancel()
+		granted, signalled := time.Now(), lease.Context().Err()
+		if err != nil {
+			t.Fatalf("the observer: %v", err)
+		}
+		if signalled == nil {
+			t.Errorf("%+v: the lock was granted again while the holder trusted its lease until %v later", tt, time.Until(lease.Deadline()))
+		}
+		t.Logf("%+v: the lease ended %v before the lock was granted again", tt, granted.Sub(<-ended))
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, locks.ErrLost) {
+			t.Errorf("%+v: the cause is %v, want ErrLost", tt, cause)
+		}
+		if next.Token().Seq <= lease.Token().Seq || next.Token().Lineage != lease.Token().Lineage {
+			t.Errorf("%+v: token %v after %v", tt, next.Token(), lease.Token())
+		}
+		release(t, next)
+		link.Heal(t)
+		closeLocker(t, observer)
+		closeLocker(t, holder)
+		e.roles(t)
+	}
+}
+
+// renewed returns a lease that was renewed n times. On a busy machine a short
+// session may be lost before.
+func renewed(t *testing.T, l *zklock.Locker, n int) *locks.Lease {
+	t.Helper()
+	for {
+		lease := acquire(t, l, "x")
+		for range n {
+			before := lease.Deadline()
+			eventually(t, "a renewal", func() bool { return lease.Deadline().After(before) || lease.Context().Err() != nil })
+		}
+		if lease.Context().Err() == nil {
+			return lease
+		}
+		t.Logf("lost before the cut: %v", context.Cause(lease.Context()))
+	}
+}
