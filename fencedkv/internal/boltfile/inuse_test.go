@@ -28,14 +28,16 @@ func TestSecondOpenInThisProcessIsRefusedAtOnce(t *testing.T) {
 	}
 	t.Chdir(dir)
 	for _, p := range []string{path, "s.db", "./s.db", "symlink", "hardlink"} {
-		// A wait would outlast the test's own limit.
-		_, err := boltfile.Open(p, boltfile.Options{Timeout: 24 * time.Hour})
+		_, err := boltfile.Open(p, boltfile.Options{Timeout: 5 * time.Second})
 		var e *boltfile.InUseError
 		if !errors.Is(err, boltfile.ErrInUse) || !errors.As(err, &e) {
 			t.Fatalf("Open(%q): got %v, want an InUseError", p, err)
 		}
 		if !e.ThisProcess || e.OpenAs != path || !strings.Contains(err.Error(), "this process") {
 			t.Errorf("Open(%q): got %+v, want this process, which opened it as %s", p, e, path)
+		}
+		if e.Waited != 0 {
+			t.Errorf("Open(%q) waited %v for a file that this process cannot give up meanwhile", p, e.Waited)
 		}
 	}
 	open(t, other, boltfile.Options{})
