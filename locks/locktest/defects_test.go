@@ -158,6 +158,18 @@ var defects = []defect{
 			}
 			return s
 		}},
+	{"numbers start again when the lock is free",
+		[]string{"01/after-release", "01/after-expiry", "01/across-clients", "01/across-restart-own-server"},
+		startAgainWhenFree},
+	{"the lease's context forgets the caller's values",
+		[]string{"01/token-is-constant"},
+		locker(func(l *brokenLocker) {
+			l.acquire = func(ctx context.Context, name string) (*locks.Lease, error) {
+				ctx, cancel := withoutValues(ctx)
+				defer cancel()
+				return l.Locker.Acquire(ctx, name)
+			}
+		})},
 	{"one lineage for all locks",
 		[]string{"01/one-lineage"},
 		token(func() func(*fence.Token) {
@@ -175,6 +187,28 @@ var defects = []defect{
 	{"a waiter that gives up leaves its entry",
 		[]string{"03/cancelled-while-waiting", "03/cancelled-at-the-grant", "03/closed-while-waiting", "03/timed-out"},
 		backend(leaveWaiters)},
+	{"a context that has ended is noticed too late",
+		[]string{"03/cancelled-before"},
+		locker(func(l *brokenLocker) {
+			l.try = func(ctx context.Context, name string) (*locks.Lease, error) {
+				if ctx.Err() == nil {
+					return l.Locker.TryAcquire(ctx, name)
+				}
+				go l.Locker.TryAcquire(context.WithoutCancel(ctx), name)
+				return nil, locks.Cancelled(ctx, name, nil)
+			}
+		})},
+	{"the first request has no timeout",
+		[]string{"03/cut-off-while-taking", "03/silent-service-own-server"},
+		backend(func(_ *wire.Net, b *broken) {
+			var sent sync.Map
+			b.take = func(ctx context.Context, a memlock.Attempt) (fence.Token, error) {
+				if _, again := sent.LoadOrStore(a.ID, true); !again && a.Queue {
+					ctx = context.WithoutCancel(ctx)
+				}
+				return b.Backend.Take(ctx, a)
+			}
+		})},
 	{"no cleanup after a lost reply",
 		[]string{"03/lost-reply-then-cancelled"},
 		backend(leaveUnheard)},
@@ -205,6 +239,17 @@ var defects = []defect{
 	{"renewal does not look whose entry it is",
 		[]string{"06/entry-replaced"},
 		backend(renewAnybody)},
+	{"renewal does not notice that the entry is gone",
+		[]string{"06/entry-deleted", "06/revoked"},
+		backend(func(n *wire.Net, b *broken) {
+			b.renew = func(ctx context.Context, name, id string, ttl time.Duration) error {
+				err := b.Backend.Renew(ctx, name, id, ttl)
+				if errors.Is(err, locks.ErrLost) && len(n.Server.Entries(name)) == 0 {
+					return nil
+				}
+				return err
+			}
+		})},
 	{"one failed renewal is loss",
 		[]string{"06/one-failed-renewal"},
 		backend(func(_ *wire.Net, b *broken) {
@@ -219,6 +264,12 @@ var defects = []defect{
 	{"renewal creates the entry again",
 		[]string{"07/never-recreates"},
 		backend(recreate)},
+	{"renewal ends after three times",
+		[]string{"07/renewal-keeps"},
+		backend(renewThreeTimes)},
+	{"a late renewal brings a released lock back",
+		[]string{"07/released-is-terminal"},
+		backend(revive)},
 	{"MaxHold is ignored",
 		[]string{"07/max-hold"},
 		func() *locktest.Service {
@@ -246,6 +297,9 @@ var defects = []defect{
 				return l.Locker.Acquire(ctx, name)
 			}
 		})},
+	{"the lock breaks when many want it",
+		[]string{"08/exclusion-of-clients", "08/exclusion-of-goroutines"},
+		backend(grantToACrowd)},
 	{"a client shares the lock among its goroutines",
 		[]string{"08/exclusion-of-goroutines"},
 		locker(reentrant)},
@@ -276,6 +330,17 @@ var defects = []defect{
 				lease, err := l.Locker.Acquire(ctx, name)
 				if errors.Is(err, locks.ErrCancelled) {
 					err = &locks.Error{Op: "acquire", Name: name, Kind: locks.ErrCancelled}
+				}
+				return lease, err
+			}
+		})},
+	{"one error for held and unreachable",
+		[]string{"10/held"},
+		locker(func(l *brokenLocker) {
+			l.try = func(ctx context.Context, name string) (*locks.Lease, error) {
+				lease, err := l.Locker.TryAcquire(ctx, name)
+				if errors.Is(err, locks.ErrHeld) {
+					err = &locks.Error{Op: "acquire", Name: name, Kind: locks.ErrHeld, Err: locks.ErrUnreachable}
 				}
 				return lease, err
 			}

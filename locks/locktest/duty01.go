@@ -85,6 +85,7 @@ func riseAmongWaiters(k *kit) {
 			grants <- outcome{lease, err}
 		}()
 	}
+	k.queued(lock, waiters+1)
 	for range waiters {
 		last := lease.Token()
 		k.release(lease)

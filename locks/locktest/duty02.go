@@ -32,9 +32,7 @@ func tryAfterLostReply(k *kit) {
 	a, b := k.locker(k.long()), k.locker(k.long())
 	k.free(a, lock)
 	k.LoseReply(k.T, a)
-	ctx, stop := k.patient()
-	defer stop()
-	lease, err := a.TryAcquire(ctx, lock)
+	lease, err := k.try(a, lock)
 	switch {
 	case err == nil:
 		k.held(b, lock)

@@ -47,7 +47,7 @@ func cancelledBefore(k *kit) {
 	a, b := k.locker(k.long()), k.locker(k.long())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, take := range []func(context.Context, string) (*locks.Lease, error){a.Acquire, a.TryAcquire} {
+	for _, take := range []takes{a.Acquire, a.TryAcquire} {
 		lease, err := take(ctx, lock)
 		k.discard(outcome{lease, err})
 		k.entries(lock, 0)
@@ -60,7 +60,7 @@ func cancelledWhileWaiting(k *kit) {
 	holder := k.acquire(a, lock)
 	for i := range 12 {
 		ctx, cancel := context.WithCancel(context.Background())
-		waiter := start(ctx, b, lock)
+		waiter := start(ctx, b.Acquire, lock)
 		if i == 0 {
 			k.queued(lock, 2)
 			cancel()
@@ -81,7 +81,7 @@ func cancelledAtTheGrant(k *kit) {
 	for i := range 12 {
 		holder := k.acquire(a, lock)
 		ctx, cancel := context.WithCancel(context.Background())
-		waiter := start(ctx, b, lock)
+		waiter := start(ctx, b.Acquire, lock)
 		k.queued(lock, 2)
 		if i == 0 {
 			cancel()
@@ -103,7 +103,7 @@ func closedWhileWaiting(k *kit) {
 	holder := k.acquire(a, lock)
 	ctx, stop := k.patient()
 	defer stop()
-	waiter := start(ctx, b, lock)
+	waiter := start(ctx, b.Acquire, lock)
 	k.queued(lock, 2)
 	k.close(b)
 	k.discard(k.result(waiter, "Close"))
@@ -115,7 +115,7 @@ func timedOut(k *kit) {
 	holder := k.acquire(a, lock)
 	for _, d := range []time.Duration{0, time.Millisecond, 30 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(context.Background(), d)
-		if o := k.result(start(ctx, b, lock), "its context ended"); o.err == nil {
+		if o := k.result(start(ctx, b.Acquire, lock), "its context ended"); o.err == nil {
 			k.broken("Acquire of a held lock returned the token %v", o.lease.Token())
 		}
 		cancel()
@@ -138,7 +138,7 @@ func lostReplyThenCancelled(k *kit) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	k.LoseReply(k.T, a)
-	taker := start(ctx, a, lock)
+	taker := start(ctx, a.Acquire, lock)
 	// The entry is seen before or after the repeated request: both are good.
 	k.within(k.patience(), func() bool { return k.Entries(k.T, lock) > 0 })
 	heal := k.cut(a)
@@ -163,7 +163,7 @@ func cutOffWhileTaking(k *kit) {
 	heal := k.cut(a)
 	ctx, cancel := context.WithTimeout(context.Background(), k.TTL/2)
 	defer cancel()
-	o := k.result(start(ctx, a, lock), "its context ended, with the client cut off")
+	o := k.result(start(ctx, a.Acquire, lock), "its context ended, with the client cut off")
 	if o.err == nil {
 		k.broken("a client that was cut off got the token %v", o.lease.Token())
 	}
@@ -178,7 +178,7 @@ func cutOffWhileWaiting(k *kit) {
 	holder := k.acquire(a, lock)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	waiter := start(ctx, b, lock)
+	waiter := start(ctx, b.Acquire, lock)
 	k.queued(lock, 2)
 	heal := k.cut(b)
 	cancel()
@@ -224,7 +224,7 @@ func silentService(k *kit) {
 	k.Cleanup(resume)
 	ctx, cancel := context.WithTimeout(context.Background(), k.TTL/2)
 	defer cancel()
-	o := k.result(start(ctx, a, lock), "its context ended, with the service silent")
+	o := k.result(start(ctx, a.Acquire, lock), "its context ended, with the service silent")
 	if o.err == nil {
 		k.broken("a service that was silent granted the token %v", o.lease.Token())
 	}

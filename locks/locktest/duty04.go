@@ -16,7 +16,7 @@ func waitersDeleted(k *kit) {
 	for range 3 {
 		holder := k.acquire(a, lock)
 		ctx, stop := k.patient()
-		waiter := start(ctx, b, lock)
+		waiter := start(ctx, b.Acquire, lock)
 		k.queued(lock, 2)
 		k.DeleteWaiters(k.T, lock)
 		k.release(holder)

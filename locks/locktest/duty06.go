@@ -47,28 +47,44 @@ func lossBeforeTheNextGrant(k *kit) {
 func entryReplaced(k *kit) {
 	lease := k.acquire(k.locker(Config{}), lock)
 	k.ReplaceEntry(k.T, lock)
-	k.lost(lease)
+	k.told(lease)
+	k.ends(lease)
 }
 
 func entryDeleted(k *kit) {
 	lease := k.acquire(k.locker(Config{}), lock)
 	k.DeleteEntry(k.T, lock)
-	k.within(k.patience(), func() bool { return lease.Context().Err() != nil || k.recreated() })
-	if !k.recreated() { // else duty 7 is the broken one
-		k.lost(lease)
-	}
+	k.told(lease)
 }
 
-// recreated reports whether a lock whose entry was deleted has one again.
-func (k *kit) recreated() bool {
-	return k.Entries != nil && k.Entries(k.T, lock) > 0
+// told demands that a lease whose entry is gone ends as lost, before it is
+// renewed three times more: one renewal may have been under way, and one more is
+// allowed. If a renewal has made the entry again, duty 7 is the broken one.
+func (k *kit) told(lease *locks.Lease) {
+	k.Helper()
+	renewals, deadline := 0, lease.Deadline()
+	k.eventually("a lease whose entry is gone has ended", func() bool {
+		if now := lease.Deadline(); now.After(deadline) {
+			renewals, deadline = renewals+1, now
+		}
+		return lease.Context().Err() != nil || renewals == 3
+	})
+	switch {
+	case lease.Context().Err() != nil:
+		k.lost(lease)
+	case k.Entries == nil || k.Entries(k.T, lock) == 0:
+		k.broken("the lease was renewed %d times after its entry had gone", renewals)
+	}
 }
 
 func revoked(k *kit) {
 	a := k.locker(Config{})
 	lease := k.acquire(a, lock)
 	k.Revoke(k.T, lock)
-	k.lost(lease)
+	k.told(lease)
+	if lease.Context().Err() == nil {
+		return
+	}
 	again := k.reacquire(a)
 	k.renewed(again, 1)
 	k.release(again)

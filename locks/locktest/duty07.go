@@ -186,7 +186,7 @@ func closeWakesWaiters(k *kit) {
 	holder := k.acquire(a, lock)
 	ctx, stop := k.patient()
 	defer stop()
-	waiter := start(ctx, b, lock)
+	waiter := start(ctx, b.Acquire, lock)
 	k.queued(lock, 2)
 	k.close(b)
 	if o := k.result(waiter, "Close"); !errors.Is(o.err, locks.ErrClosed) {
@@ -201,7 +201,7 @@ func closedRefuses(k *kit) {
 	k.close(a)
 	ctx, stop := k.patient()
 	defer stop()
-	for _, take := range []func(context.Context, string) (*locks.Lease, error){a.Acquire, a.TryAcquire} {
+	for _, take := range []takes{a.Acquire, a.TryAcquire} {
 		if _, err := take(ctx, lock); !errors.Is(err, locks.ErrClosed) {
 			k.broken("a closed Locker returned %v, want an error over locks.ErrClosed", err)
 		}

@@ -70,7 +70,7 @@ func (k *kit) inTurns(ctx context.Context, clients []locks.Locker, times int, f 
 		go func() {
 			errs <- func() error {
 				for range times {
-					lease, err := l.Acquire(ctx, lock)
+					lease, err := l.Acquire(ctx, "counter")
 					if err != nil {
 						return err
 					}
@@ -132,7 +132,7 @@ func badNames(k *kit) {
 	ctx, stop := k.patient()
 	defer stop()
 	for _, name := range []string{"", strings.Repeat("n", locks.MaxName+1)} {
-		for _, take := range []func(context.Context, string) (*locks.Lease, error){a.Acquire, a.TryAcquire} {
+		for _, take := range []takes{a.Acquire, a.TryAcquire} {
 			if _, err := take(ctx, name); !errors.Is(err, locks.ErrBadName) {
 				k.broken("a name of %d bytes: got %v, want an error over locks.ErrBadName", len(name), err)
 			}

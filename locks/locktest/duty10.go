@@ -57,9 +57,7 @@ next:
 func errorHeld(k *kit) {
 	a, b := k.locker(k.long()), k.locker(k.long())
 	lease := k.acquire(a, lock)
-	ctx, stop := k.patient()
-	defer stop()
-	_, err := b.TryAcquire(ctx, lock)
+	_, err := k.try(b, lock)
 	k.is(err, "TryAcquire of a held lock", locks.ErrHeld)
 	if !strings.Contains(fmt.Sprint(err), lock) {
 		k.broken("the error does not name the lock: %v", err)
@@ -73,7 +71,7 @@ func errorCancelled(k *kit) {
 	k.held(b, lock)
 	why := errors.New("the caller's reason")
 	ctx, cancel := context.WithCancelCause(context.Background())
-	waiter := start(ctx, b, lock)
+	waiter := start(ctx, b.Acquire, lock)
 	k.seenHeld()
 	k.queued(lock, 2)
 	cancel(why)
@@ -98,7 +96,7 @@ func errorTimedOut(k *kit) {
 	k.held(b, lock)
 	ctx, cancel := context.WithTimeout(context.Background(), k.TTL)
 	defer cancel()
-	o := k.result(start(ctx, b, lock), "its deadline")
+	o := k.result(start(ctx, b.Acquire, lock), "its deadline")
 	k.is(o.err, "Acquire whose deadline passed while another held the lock",
 		locks.ErrCancelled, context.DeadlineExceeded, locks.ErrHeld)
 	k.release(lease)
@@ -109,7 +107,7 @@ func errorCancelledBefore(k *kit) {
 	k.free(a, lock)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, take := range []func(context.Context, string) (*locks.Lease, error){a.Acquire, a.TryAcquire} {
+	for _, take := range []takes{a.Acquire, a.TryAcquire} {
 		_, err := take(ctx, lock)
 		k.is(err, "a call with a cancelled context", locks.ErrCancelled, context.Canceled)
 	}
@@ -119,9 +117,7 @@ func errorUnreachable(k *kit) {
 	a := k.locker(Config{})
 	k.free(a, lock)
 	k.cut(a)
-	ctx, stop := k.patient()
-	defer stop()
-	_, err := a.TryAcquire(ctx, lock)
+	_, err := k.try(a, lock)
 	if err == nil || !errors.Is(err, locks.ErrUnreachable) || errors.Is(err, locks.ErrHeld) || errors.Is(err, locks.ErrLost) {
 		k.broken("TryAcquire by a client that is cut off: got %v, want an error over locks.ErrUnreachable", err)
 	}

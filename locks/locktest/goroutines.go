@@ -28,7 +28,7 @@ func closeLeavesNoGoroutine(k *kit) {
 	k.acquire(a, "other")
 	ctx, stop := k.patient()
 	defer stop()
-	waiter := start(ctx, b, lock)
+	waiter := start(ctx, b.Acquire, lock)
 	k.queued(lock, 2)
 	k.close(b)
 	k.result(waiter, "Close")

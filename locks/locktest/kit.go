@@ -79,7 +79,7 @@ func (k *kit) acquire(l locks.Locker, name string) *locks.Lease {
 	k.Helper()
 	ctx, stop := k.patient()
 	defer stop()
-	o := k.result(start(ctx, l, name), "its context ended")
+	o := k.result(start(ctx, l.Acquire, name), "its context ended")
 	if o.err != nil {
 		k.broken("Acquire of %.40q, which nobody else has: %v", name, o.err)
 	}
@@ -111,9 +111,7 @@ func (k *kit) releaseWith(ctx context.Context, lease *locks.Lease) error {
 // held demands that somebody has the lock.
 func (k *kit) held(l locks.Locker, name string) {
 	k.Helper()
-	ctx, stop := k.patient()
-	defer stop()
-	lease, err := l.TryAcquire(ctx, name)
+	lease, err := k.try(l, name)
 	if err == nil {
 		k.broken("another client took the lock %.40q with token %v while it was held", name, lease.Token())
 	}
@@ -208,20 +206,32 @@ func (k *kit) runOut(l locks.Locker, name string) (heal func()) {
 	return k.cut(l)
 }
 
-// outcome is the result of an Acquire in a goroutine.
+// outcome is the result of an Acquire or TryAcquire in a goroutine.
 type outcome struct {
 	lease *locks.Lease
 	err   error
 }
 
-// start calls Acquire in a goroutine.
-func start(ctx context.Context, l locks.Locker, name string) <-chan outcome {
+// takes is Locker.Acquire or Locker.TryAcquire.
+type takes func(ctx context.Context, name string) (*locks.Lease, error)
+
+// start calls take in a goroutine.
+func start(ctx context.Context, take takes, name string) <-chan outcome {
 	c := make(chan outcome, 1)
 	go func() {
-		lease, err := l.Acquire(ctx, name)
+		lease, err := take(ctx, name)
 		c <- outcome{lease, err}
 	}()
 	return c
+}
+
+// try is TryAcquire, which must return.
+func (k *kit) try(l locks.Locker, name string) (*locks.Lease, error) {
+	k.Helper()
+	ctx, stop := k.patient()
+	defer stop()
+	o := k.result(start(ctx, l.TryAcquire, name), "its context ended")
+	return o.lease, o.err
 }
 
 // result waits for an Acquire that must return now.

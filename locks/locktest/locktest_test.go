@@ -1,6 +1,7 @@
 package locktest_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"regexp"
@@ -19,8 +20,11 @@ import (
 const defectVariable = "LOCKTEST_DEFECT"
 
 func service(w wire.Wrap) *locktest.Service {
-	s := wire.Service(400*time.Millisecond, w)
-	s.Patience = 4 * time.Second
+	s := wire.Service(800*time.Millisecond, w)
+	s.Patience = 6 * time.Second
+	// memlock has neither sessions nor addresses. The kit is tested with both.
+	s.Revoke = s.DeleteEntry
+	s.Secret = func(testing.TB, string) error { return errors.New("connection refused") }
 	return s
 }
 
@@ -61,23 +65,35 @@ func TestEachDefectFailsItsDuty(t *testing.T) {
 
 var failedPart = regexp.MustCompile(`(?m)^ *--- FAIL: TestKit/duty-(\d\d)-[^/\s]+/(\S+)`)
 
+// check runs the kit until it fails in exactly the intended parts, at most three
+// times: on a machine that stands still for longer than a renewal can wait, good
+// lockers lose leases too, and defects of time do not show.
 func (d defect) check(t *testing.T) {
+	want := slices.Sorted(slices.Values(d.fails))
+	for range 3 {
+		got, out := d.run(t)
+		if slices.Equal(got, want) {
+			if words := strings.Count(out, "the contract says: "); words < len(want) {
+				t.Errorf("%d of %d failures quote the contract\n%s", words, len(want), out)
+			}
+			return
+		}
+		t.Logf("the kit fails in %v, want %v\n%s", got, want, out)
+	}
+	t.Error("three times not as intended")
+}
+
+// run returns the parts in which the kit fails, and its output.
+func (d defect) run(t *testing.T) (failed []string, out string) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKit$", "-test.v", "-test.timeout=1m")
 	cmd.Env = append(os.Environ(), defectVariable+"="+d.what)
-	out, err := cmd.CombinedOutput()
-	if err == nil {
-		t.Fatal("the kit passes")
+	output, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
 	}
-	var got []string
-	for _, m := range failedPart.FindAllStringSubmatch(string(out), -1) {
-		got = append(got, m[1]+"/"+m[2])
+	for _, m := range failedPart.FindAllStringSubmatch(string(output), -1) {
+		failed = append(failed, m[1]+"/"+m[2])
 	}
-	slices.Sort(got)
-	want := slices.Sorted(slices.Values(d.fails))
-	if !slices.Equal(got, want) {
-		t.Errorf("the kit fails in %v, want %v\n%s", got, want, out)
-	}
-	if words := strings.Count(string(out), "the contract says: "); words < len(want) {
-		t.Errorf("%d of %d failures quote the contract\n%s", words, len(want), out)
-	}
+	slices.Sort(failed)
+	return failed, string(output)
 }
