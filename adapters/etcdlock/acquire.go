@@ -130,7 +130,8 @@ func (a *attempt) abandon(e *entry) <-chan struct{} {
 	return done
 }
 
-// freshen renews a session of which less than half its time is left.
+// freshen renews a session of which less than half its time is left, so that no
+// grant begins with less.
 func (a *attempt) freshen(ctx context.Context, s *session) error {
 	switch {
 	case !s.usable():

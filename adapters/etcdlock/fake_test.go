@@ -26,6 +26,7 @@ type server struct {
 	version string
 	hang    chan struct{} // if not nil, transactions wait for it
 	lead    bool          // renewals succeed
+	extra   int64         // seconds that leases get beyond what was asked
 	lose    atomic.Int32  // so many transactions come to nothing
 
 	mu       sync.Mutex
@@ -46,7 +47,7 @@ func (s *server) LeaseGrant(_ context.Context, r *pb.LeaseGrantRequest) (*pb.Lea
 	defer s.mu.Unlock()
 	s.counted = time.Now()
 	s.leases++
-	return &pb.LeaseGrantResponse{Header: &pb.ResponseHeader{}, ID: s.leases, TTL: r.TTL}, nil
+	return &pb.LeaseGrantResponse{Header: &pb.ResponseHeader{}, ID: s.leases, TTL: r.TTL + s.extra}, nil
 }
 
 func (s *server) LeaseRevoke(_ context.Context, r *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/fencedkv/fencedkv/locks"
 )
 
-// join returns an entry, not yet in etcd, on a session with time left.
+// join returns an entry, not yet in etcd, on a session that takes grants.
 func (l *Locker) join(ctx context.Context, name string) (*entry, error) {
 	e := &entry{
 		name: name,
@@ -20,21 +20,8 @@ func (l *Locker) join(ctx context.Context, name string) (*entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !s.enter(e) {
-			continue
-		}
-		if s.fresh() {
+		if s.enter(e) {
 			return e, nil
-		}
-		request, cancel := l.request(ctx)
-		err = s.renew(request)
-		cancel()
-		if err == nil {
-			return e, nil
-		}
-		s.leave(e)
-		if s.usable() {
-			return nil, err
 		}
 	}
 }

@@ -31,6 +31,23 @@ func TestServersThatAreTooOldAreRefused(t *testing.T) {
 	}
 }
 
+func TestALongerLeaseThanAskedForIsRefusedAndGivenBack(t *testing.T) {
+	s := &server{version: "3.7.3", extra: 2}
+	l := s.locker(t, &etcdlock.Options{TTL: 3 * time.Second})
+	_, err := l.TryAcquire(t.Context(), "a")
+	if !errors.Is(err, locks.ErrBadOption) || !strings.Contains(err.Error(), "3s") || !strings.Contains(err.Error(), "5s") {
+		t.Errorf("got %v, want an error over ErrBadOption that names 3s and 5s", err)
+	}
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(s.revoked, []int64{1}) || len(s.created) != 0 {
+		t.Errorf("leases revoked: %v, want 1; keys created: %q, want none", s.revoked, s.created)
+	}
+}
+
 // A request has a time of its own. When that ends the caller's context has not
 // ended, and the error must not say so.
 func TestATimeoutOfARequestIsNotTheCallers(t *testing.T) {
@@ -139,5 +156,39 @@ func TestATakeWithACopyUnderWayIsMadeAgainOnAnotherLease(t *testing.T) {
 	}
 	if slices.Sort(s.revoked); !slices.Equal(s.revoked, []int64{1, 2}) {
 		t.Errorf("leases revoked: %v, want 1 and 2", s.revoked)
+	}
+}
+
+// While the retired lease lives on for another grant, the late copy could create
+// the key at any time: each renewal removes it.
+func TestAKeyThatMayComeLateIsRemovedWithEachRenewal(t *testing.T) {
+	t.Parallel()
+	s := &server{version: "3.7.3", lead: true}
+	l := s.locker(t, &etcdlock.Options{TTL: 3 * time.Second})
+	if _, err := l.TryAcquire(t.Context(), "stays"); err != nil {
+		t.Fatal(err)
+	}
+	s.lose.Store(1)
+	if _, err := l.TryAcquire(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	removals := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		n := 0
+		for _, key := range s.deleted {
+			if key == s.created[1] {
+				n++
+			}
+		}
+		return n
+	}
+	end := time.After(30 * time.Second)
+	for tick := time.Tick(time.Millisecond); removals() < 3; {
+		select {
+		case <-tick:
+		case <-end:
+			t.Fatalf("the key was removed %d times, want again with each renewal", removals())
+		}
 	}
 }

@@ -41,8 +41,10 @@ func TestUserWithPermissionOnThePrefixOnly(t *testing.T) {
 	}
 
 	t.Run("holds, waits, renews and releases", func(t *testing.T) {
-		held := try(t, dial(t, address, s.options()), "a")
-		b := dial(t, address, s.options())
+		opts := s.options()
+		opts.TTL = 3 * time.Second // checking passwords keeps the processors busy
+		held := try(t, dial(t, address, opts), "a")
+		b := dial(t, address, opts)
 		if _, err := b.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrHeld) {
 			t.Errorf("got %v, want ErrHeld", err)
 		}
@@ -69,6 +71,32 @@ func TestUserWithPermissionOnThePrefixOnly(t *testing.T) {
 	t.Run("is told of a missing permission", func(t *testing.T) {
 		_, err := dial(t, address, &etcdlock.Options{Prefix: "elsewhere", TTL: time.Second}).Acquire(t.Context(), "a")
 		refusedBecause(t, err, `permission on the prefix "elsewhere/"`, password)
+	})
+	t.Run("is told when the permission is taken away while it waits", func(t *testing.T) {
+		opts := s.options()
+		opts.TTL = 3 * time.Second
+		held := try(t, dial(t, "etcd://root:root@"+s.addr, opts), "b")
+		root, err := clientv3.New(clientv3.Config{Endpoints: []string{"http://" + s.addr}, Username: "root", Password: "root"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		waiter := make(chan result, 1)
+		l := dial(t, address, opts)
+		go func() {
+			lease, err := l.Acquire(context.Background(), "b")
+			waiter <- result{lease, err}
+		}()
+		eventually(t, "the waiter's entry", func() bool {
+			resp, err := root.Get(t.Context(), s.queue("b"), clientv3.WithPrefix())
+			return err == nil && len(resp.Kvs) == 2
+		})
+		from := s.prefix + "/"
+		if _, err := root.RoleRevokePermission(t.Context(), "locks", from, clientv3.GetPrefixRangeEnd(from)); err != nil {
+			t.Fatal(err)
+		}
+		refusedBecause(t, (<-waiter).err, "permission on the prefix", password)
+		release(t, held)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,40 @@ func TestWaiterQueuesAgainWhen(t *testing.T) {
 			}
 			release(t, lease)
 		})
+	}
+}
+
+func TestATakeWhoseReplyWasLostIsFoundAndNotMadeAgain(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	l := s.counted(t, s.long())
+	try(t, l, "other")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	watch := s.direct.Watch(ctx, s.queue("a"), clientv3.WithPrefix(), clientv3.WithCreatedNotify())
+	<-watch
+	lost := l.counter.DropReply(pathTxn)
+	lease := try(t, l, "a")
+	<-lost
+	if got, want := s.holder(t, "a").lease, s.holder(t, "other").lease; got != want {
+		t.Errorf("the grant hangs on lease %x, want %x: all that was sent is accounted for", got, want)
+	}
+	release(t, lease)
+	var events []string
+	for len(events) < 2 {
+		r := <-watch
+		if r.Err() != nil {
+			t.Fatal(r.Err())
+		}
+		for _, e := range r.Events {
+			events = append(events, e.Type.String())
+			if e.IsCreate() && e.Kv.CreateRevision != int64(lease.Token().Seq) {
+				t.Errorf("a key was created with number %d, the grant has %d", e.Kv.CreateRevision, lease.Token().Seq)
+			}
+		}
+	}
+	if want := []string{"PUT", "DELETE"}; !slices.Equal(events, want) {
+		t.Errorf("etcd saw %v, want %v", events, want)
 	}
 }
 

@@ -41,13 +41,12 @@ func service(t *testing.T) *locktest.Service {
 	}
 
 	service := &locktest.Service{
-		TTL: time.Second,
+		TTL: 2 * time.Second, // a busy machine answers late
 		New: func(t testing.TB, c locktest.Config) locks.Locker {
-			opts := s.options()
+			opts := &etcdlock.Options{Prefix: s.prefix, TTL: 2 * time.Second, MaxHold: c.MaxHold}
 			if c.TTL != 0 {
 				opts.TTL = c.TTL
 			}
-			opts.MaxHold = c.MaxHold
 			l := s.counted(t, opts)
 			mu.Lock()
 			defer mu.Unlock()
@@ -107,13 +106,13 @@ func service(t *testing.T) *locktest.Service {
 			},
 		},
 		Secret: func(t testing.TB, password string) error {
-			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			// A port that was closed again might be taken by another server.
+			silent, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}
-			nobody := ln.Addr().String()
-			ln.Close()
-			l, err := etcdlock.Dial("etcd://user:"+password+"@"+nobody,
+			defer silent.Close()
+			l, err := etcdlock.Dial("etcd://user:"+password+"@"+silent.Addr().String(),
 				&etcdlock.Options{TTL: time.Second, RequestTimeout: 200 * time.Millisecond})
 			if err == nil {
 				closeLocker(t, l)
