@@ -36,15 +36,15 @@ type Service struct {
 	Patience time.Duration
 
 	// Entries counts what the service stores for the lock name: the holder's
-	// entry and those of waiters, but no counter. Duties 2, 3 and 5.
+	// entry and those of waiters, but no counter. Duties 2 to 7.
 	Entries func(t testing.TB, name string) int
 
-	// DeleteEntry deletes the holder's entry of the lock by hand, as an operator would.
-	// Duties 4 and 6.
+	// DeleteEntry deletes the holder's entry of the lock by hand, as an operator
+	// would. Duties 6 and 7.
 	DeleteEntry func(t testing.TB, name string)
 
 	// ReplaceEntry makes the lock look held by somebody else, in the place of
-	// the present holder. Duty 5: release must compare.
+	// the present holder. Duties 5 and 6: release and renewal must compare.
 	ReplaceEntry func(t testing.TB, name string)
 
 	// DeleteWaiters deletes the entries of all waiters by hand. Duty 4. Nil
@@ -70,16 +70,17 @@ type Service struct {
 	// Duties 1, 3, 5, 6, 7 and 10.
 	Cut func(t testing.TB, l locks.Locker) (heal func())
 
-	// LoseReply lets the Locker's next lock-taking request reach the service, loses its
-	// reply, and then breaks the connection, once. Duties 2 and 3.
+	// LoseReply lets the Locker's next lock-taking request reach the service,
+	// loses its reply, and then breaks the connection, once. Duties 2 and 3.
 	LoseReply func(t testing.TB, l locks.Locker)
 
 	// Requests counts the requests that all Lockers have sent to the service.
-	// Duty 9.
+	// Duty 9; part of duty 10 also looks at it.
 	Requests func() int
 
 	// Expire ends the holder's lease time now, as if it had passed without a
 	// renewal. Nil means that the kit cuts the holder off and waits instead.
+	// Duties 1 and 5.
 	Expire func(t testing.TB, name string)
 
 	// BadOptions makes Lockers whose options the service cannot keep (a TTL

@@ -92,8 +92,19 @@ type Link struct {
 
 var _ memlock.Backend = (*Link)(nil)
 
-// call carries one request to the server and its reply back.
-func (l *Link) call(ctx context.Context, f func(context.Context) error) error {
+// pass waits until both the link and the net let something through.
+func (l *Link) pass(ctx context.Context) error {
+	if err := l.cut.pass(ctx); err != nil {
+		return err
+	}
+	return l.net.paused.pass(ctx)
+}
+
+// call carries one request to the server and its reply back. A request that was
+// held up until its caller gave up arrives late, as on a real network.
+func call[T any](ctx context.Context, l *Link, f func(context.Context) (T, error)) (T, error) {
+	var none T
+	caller := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	down := l.net.broken()
@@ -106,39 +117,49 @@ func (l *Link) call(ctx context.Context, f func(context.Context) error) error {
 		case <-watched:
 		}
 	}()
-	if err := errors.Join(l.cut.pass(ctx), l.net.paused.pass(ctx)); err != nil {
-		return context.Cause(ctx)
+	if l.pass(ctx) != nil {
+		go func() {
+			late := context.WithoutCancel(caller)
+			if l.pass(late) == nil {
+				late, cancel := context.WithTimeout(late, time.Millisecond)
+				defer cancel()
+				_, _ = f(late)
+			}
+		}()
+		return none, context.Cause(ctx)
 	}
 	l.net.requests.Add(1)
-	err := f(ctx)
-	if err := errors.Join(l.cut.pass(ctx), l.net.paused.pass(ctx)); err != nil {
-		return context.Cause(ctx)
+	reply, err := f(ctx)
+	if l.pass(ctx) != nil {
+		return none, context.Cause(ctx)
 	}
-	return err
+	return reply, err
 }
 
-func (l *Link) Take(ctx context.Context, a memlock.Attempt) (t fence.Token, err error) {
-	err = l.call(ctx, func(ctx context.Context) (err error) {
-		t, err = l.net.Server.Take(ctx, a)
+func (l *Link) Take(ctx context.Context, a memlock.Attempt) (fence.Token, error) {
+	return call(ctx, l, func(ctx context.Context) (fence.Token, error) {
+		t, err := l.net.Server.Take(ctx, a)
 		if l.lose.CompareAndSwap(true, false) {
-			return errBroken
+			return fence.Token{}, errBroken
 		}
-		return err
+		return t, err
 	})
-	if err != nil {
-		t = fence.Token{}
-	}
-	return t, err
 }
 
 func (l *Link) Wait(ctx context.Context, name, id string) error {
-	return l.call(ctx, func(ctx context.Context) error { return l.net.Server.Wait(ctx, name, id) })
+	return only(ctx, l, func(ctx context.Context) error { return l.net.Server.Wait(ctx, name, id) })
 }
 
 func (l *Link) Renew(ctx context.Context, name, id string, ttl time.Duration) error {
-	return l.call(ctx, func(ctx context.Context) error { return l.net.Server.Renew(ctx, name, id, ttl) })
+	return only(ctx, l, func(ctx context.Context) error { return l.net.Server.Renew(ctx, name, id, ttl) })
 }
 
 func (l *Link) Release(ctx context.Context, name, id string) error {
-	return l.call(ctx, func(ctx context.Context) error { return l.net.Server.Release(ctx, name, id) })
+	return only(ctx, l, func(ctx context.Context) error { return l.net.Server.Release(ctx, name, id) })
+}
+
+// only is call for a request whose reply has nothing but an error.
+func only(ctx context.Context, l *Link, f func(context.Context) error) error {
+	_, err := call(ctx, l, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+	return err
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
 	"github.com/fencedkv/fencedkv/locks"
 	"github.com/fencedkv/fencedkv/locks/internal/wire"
-	"github.com/fencedkv/fencedkv/locks/locktest"
 	"github.com/fencedkv/fencedkv/locks/memlock"
 )
 
@@ -151,100 +150,4 @@ func releaseAnybody(n *wire.Net, b *broken) {
 		}
 		return err
 	}
-}
-
-// renewAnybody takes any holder's entry for one's own when renewing.
-func renewAnybody(n *wire.Net, b *broken) {
-	b.renew = func(ctx context.Context, name, id string, ttl time.Duration) error {
-		err := b.Backend.Renew(ctx, name, id, ttl)
-		if errors.Is(err, locks.ErrLost) && len(n.Server.Entries(name)) > 0 {
-			return nil
-		}
-		return err
-	}
-}
-
-// recreate takes the lock again when a renewal finds it free.
-func recreate(_ *wire.Net, b *broken) {
-	var ids sync.Map
-	now := func(id string) string {
-		if other, ok := ids.Load(id); ok {
-			return other.(string)
-		}
-		return id
-	}
-	b.renew = func(ctx context.Context, name, id string, ttl time.Duration) error {
-		err := b.Backend.Renew(ctx, name, now(id), ttl)
-		if !errors.Is(err, locks.ErrLost) {
-			return err
-		}
-		again := locks.NewHolder()
-		if _, taken := b.Backend.Take(ctx, memlock.Attempt{Name: name, ID: again, TTL: ttl}); taken != nil {
-			return err
-		}
-		ids.Store(id, again)
-		return nil
-	}
-	b.release = func(ctx context.Context, name, id string) error { return b.Backend.Release(ctx, name, now(id)) }
-}
-
-// reentrant hands a lock that a client has to its next Acquire too.
-func reentrant(l *brokenLocker) {
-	var mu sync.Mutex
-	live := make(map[string]*locks.Lease)
-	l.acquire = func(ctx context.Context, name string) (*locks.Lease, error) {
-		mu.Lock()
-		lease := live[name]
-		mu.Unlock()
-		if lease != nil && lease.Context().Err() == nil {
-			again, _ := locks.NewLease(ctx, locks.Grant{
-				Name: name, Token: lease.Token(), Sent: time.Now(), Validity: time.Until(lease.Deadline()),
-			})
-			return again, nil
-		}
-		lease, err := l.Locker.Acquire(ctx, name)
-		if err == nil {
-			mu.Lock()
-			live[name] = lease
-			mu.Unlock()
-		}
-		return lease, err
-	}
-}
-
-// stampede wakes every waiter of a service on each release.
-func stampede() *locktest.Service {
-	var mu sync.Mutex
-	released := make(chan struct{})
-	return backend(func(_ *wire.Net, b *broken) {
-		b.release = func(ctx context.Context, name, id string) error {
-			err := b.Backend.Release(ctx, name, id)
-			mu.Lock()
-			defer mu.Unlock()
-			close(released)
-			released = make(chan struct{})
-			return err
-		}
-		b.wait = func(ctx context.Context, name, id string) error {
-			mu.Lock()
-			next := released
-			mu.Unlock()
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			stop := make(chan struct{})
-			defer close(stop)
-			go func() {
-				select {
-				case <-next:
-					cancel()
-				case <-stop:
-				}
-			}()
-			err := b.Backend.Wait(ctx, name, id)
-			if errors.Is(err, context.Canceled) {
-				return nil
-			}
-			return err
-		}
-	})()
 }
