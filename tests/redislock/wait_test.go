@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,6 +117,11 @@ func TestRequestsPerHandoverDoNotGrowWithWaiters(t *testing.T) {
 			r.settled(t)
 		}
 		counter.Reset()
+		heard := newClient(t, servers.SharedRedis(t)).Subscribe(ctx, key(prefix, "a")+"wake")
+		defer heard.Close()
+		if _, err := heard.Receive(ctx); err != nil {
+			t.Fatal(err)
+		}
 		const handovers = 4
 		for range handovers {
 			release(t, lease)
@@ -125,7 +131,13 @@ func TestRequestsPerHandoverDoNotGrowWithWaiters(t *testing.T) {
 				t.Fatal("no handover")
 			}
 		}
-		return float64(len(counter.Requests())) / handovers
+		requests := len(counter.Requests())
+		for range handovers {
+			if m, err := heard.ReceiveMessage(ctx); err != nil || len(strings.Fields(m.Payload)) > 2 {
+				t.Errorf("a release told %v, error %v; want two waiters at most", m, err)
+			}
+		}
+		return float64(requests) / handovers
 	}
 	few, many := perHandover(5), perHandover(25)
 	t.Logf("requests per handover: %.1f with 5 waiters, %.1f with 25", few, many)
