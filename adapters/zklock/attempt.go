@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"time"
@@ -66,7 +67,7 @@ func (l *Locker) attempt(ctx context.Context, name string, try bool, seen *error
 func (a *attempt) look(ctx context.Context, try bool) error {
 	children, stat, err := a.s.children(ctx, a.lock)
 	switch {
-	case err == zk.ErrNoNode:
+	case errors.Is(err, zk.ErrNoNode):
 		return nil
 	case err != nil:
 		return err
@@ -108,7 +109,7 @@ func (a *attempt) queue(ctx context.Context, try bool, seen *error) error {
 	defer reread.Stop()
 	for {
 		children, stat, err := a.s.children(ctx, a.lock)
-		if err == zk.ErrNoNode {
+		if errors.Is(err, zk.ErrNoNode) {
 			return errGone
 		}
 		if err != nil {

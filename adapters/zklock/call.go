@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -85,7 +86,7 @@ func (c *call) finish(ctx context.Context, patience time.Duration) error {
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := c.wait(bounded)
-	if err == errAway && ctx.Err() == nil {
+	if errors.Is(err, errAway) && ctx.Err() == nil {
 		c.wire.Close()
 		err = c.wait(ctx)
 	}
@@ -117,7 +118,7 @@ func (s *session) syncedChildren(ctx context.Context, path string) ([]string, er
 		return err
 	})
 	switch {
-	case err == zk.ErrNoNode:
+	case errors.Is(err, zk.ErrNoNode):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -128,7 +129,7 @@ func (s *session) syncedChildren(ctx context.Context, path string) ([]string, er
 // remove deletes a node; one that is not there is removed.
 func (s *session) remove(ctx context.Context, path string) error {
 	err := s.do(ctx, func(c *zk.Conn) error { return c.Delete(path, -1) })
-	if err == zk.ErrNoNode {
+	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}
 	return err
@@ -147,9 +148,9 @@ func (s *session) check(ctx context.Context, paths []string) (missing int, err e
 		answers, err = c.Multi(ops...)
 		return err
 	})
-	if err == zk.ErrNoNode {
+	if errors.Is(err, zk.ErrNoNode) {
 		for i, answer := range answers {
-			if answer.Error == zk.ErrNoNode {
+			if errors.Is(answer.Error, zk.ErrNoNode) {
 				return i, nil
 			}
 		}
@@ -176,7 +177,7 @@ func (s *session) watch(ctx context.Context, path string) (<-chan struct{}, erro
 		}
 		return err
 	})
-	if err == zk.ErrNoNode {
+	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil
 	}
 	if err != nil {

@@ -23,7 +23,7 @@ type creation struct {
 func (a *attempt) enter(ctx context.Context) error {
 	err := a.create(ctx)
 	for range 3 {
-		if err != zk.ErrNoNode {
+		if !errors.Is(err, zk.ErrNoNode) {
 			break
 		}
 		if err = a.s.makePath(ctx, a.lock); err == nil {
@@ -58,7 +58,7 @@ func (a *attempt) create(ctx context.Context) error {
 	}
 	a.creating = c
 	err = a.s.finish(ctx, c.call)
-	if err == errAway {
+	if errors.Is(err, errAway) {
 		return err
 	}
 	a.created(err)
@@ -165,7 +165,7 @@ func (a *attempt) clean() {
 func (a *attempt) remove(ctx context.Context) error {
 	if a.creating != nil {
 		err := a.s.finish(ctx, a.creating.call)
-		if err == errAway {
+		if errors.Is(err, errAway) {
 			return err
 		}
 		a.created(err)
@@ -188,9 +188,9 @@ func (a *attempt) release(ctx context.Context) error {
 	for {
 		err := a.s.within(ctx, a.l.opts.requestTimeout()/2, func(c *zk.Conn) error { return c.Delete(a.entry, -1) })
 		switch {
-		case err == nil, err == zk.ErrNoNode && unsure:
+		case err == nil, errors.Is(err, zk.ErrNoNode) && unsure:
 			return nil
-		case err == zk.ErrNoNode:
+		case errors.Is(err, zk.ErrNoNode):
 			return &locks.Error{Op: "release", Name: a.name, Kind: locks.ErrLost, Err: errGone}
 		case a.s.isOver():
 			return &locks.Error{Op: "release", Name: a.name, Kind: locks.ErrLost, Err: a.s.dead}

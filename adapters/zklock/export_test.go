@@ -13,7 +13,6 @@ var (
 	ParseEntry   = parseEntry
 	NextSequence = nextSequence
 	TooOld       = tooOld
-	BeatEvery    = beatEvery
 )
 
 // Stand returns whether the attempt is in the queue, and the one before it.

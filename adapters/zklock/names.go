@@ -37,7 +37,7 @@ func parseEntry(child string) (id string, seq int32, ok bool) {
 		return "", 0, false
 	}
 	id, rest = rest[:idLength], rest[idLength:]
-	if strings.ContainsFunc(id, func(r rune) bool { return !('A' <= r && r <= 'Z' || '2' <= r && r <= '7') }) {
+	if strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
 		return "", 0, false
 	}
 	number, ok := strings.CutPrefix(rest, entryEnd)

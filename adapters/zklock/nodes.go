@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"errors"
 	"path"
 
 	"github.com/go-zookeeper/zk"
@@ -20,7 +21,7 @@ func (s *session) acl() []zk.ACL {
 // the root.
 func (s *session) makePath(ctx context.Context, node string) error {
 	err := s.makeNode(ctx, node)
-	if err != zk.ErrNoNode {
+	if !errors.Is(err, zk.ErrNoNode) {
 		return err
 	}
 	if err := s.makePath(ctx, path.Dir(node)); err != nil {
@@ -34,7 +35,7 @@ func (s *session) makeNode(ctx context.Context, node string) error {
 		_, err := c.Create(node, nil, zk.FlagPersistent, s.acl())
 		return err
 	})
-	if err == zk.ErrNodeExists {
+	if errors.Is(err, zk.ErrNodeExists) {
 		return nil
 	}
 	return err

@@ -105,6 +105,9 @@ func (l libraryLog) Printf(format string, args ...any) {
 
 // event is called by the library, which must not be kept waiting.
 func (s *session) event(e zk.Event) {
+	if e.Type != zk.EventSession {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch e.State {
@@ -130,6 +133,9 @@ func (s *session) handshake(h handshake) {
 		s.dieLocked(errExpired)
 	case s.established && h.session != s.id:
 		s.dieLocked(errors.New("the client library began another session"))
+	case s.established && h.timeout < s.timeout:
+		// Its grants count on more.
+		s.dieLocked(fmt.Errorf("another server keeps the session for %v only, not %v", h.timeout, s.timeout))
 	default:
 		if asked := s.config.opts.sessionTimeout(); h.timeout != asked && !s.established {
 			s.config.log.Info("session timeout negotiated", "asked", asked, "got", h.timeout)
@@ -193,7 +199,7 @@ func (s *session) away() error {
 	if s.lastErr == nil {
 		return errAway
 	}
-	return fmt.Errorf("%w: %s", errAway, s.lastErr)
+	return fmt.Errorf("%w: %w", errAway, s.lastErr)
 }
 
 // broken is called with why a connection is of no use.

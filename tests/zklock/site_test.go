@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -134,7 +135,7 @@ func (s *site) entries(t testing.TB, name string) []entry {
 	t.Helper()
 	var all []entry
 	children, _, err := s.direct.Children(s.node(name))
-	if err == zk.ErrNoNode {
+	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}
 	if err != nil {
@@ -146,7 +147,7 @@ func (s *site) entries(t testing.TB, name string) []entry {
 		}
 		path := s.node(name) + "/" + child
 		data, stat, err := s.direct.Get(path)
-		if err == zk.ErrNoNode {
+		if errors.Is(err, zk.ErrNoNode) {
 			continue
 		}
 		if err != nil {
