@@ -39,14 +39,20 @@ func newFrames(t testing.TB, server string, toServer, toClient func([]byte) []by
 	})
 	t.Cleanup(func() {
 		ln.Close()
-		f.mu.Lock()
-		for _, c := range f.conns {
-			c.Close()
-		}
-		f.mu.Unlock()
+		f.reset()
 		work.Wait()
 	})
 	return f
+}
+
+// reset closes all connections.
+func (f *frames) reset() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.conns {
+		c.Close()
+	}
+	f.conns = nil
 }
 
 func (f *frames) serve(client net.Conn) {

@@ -152,6 +152,36 @@ func TestASessionWithAnEntryOfUnknownFateGetsNoNewGrantAndEnds(t *testing.T) {
 	release(t, try(t, l, "stuck"))
 }
 
+// A server of the ensemble may allow less than the one that began the session.
+func TestAShortenedSessionLosesItsGrantsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	var shorten atomic.Bool
+	path := newFrames(t, s.addr, func(b []byte) []byte { return b }, func(b []byte) []byte {
+		// The answer to a connect request begins with the protocol version 0,
+		// where others have an xid.
+		if shorten.Load() && binary.BigEndian.Uint32(b[4:]) == 0 {
+			binary.BigEndian.PutUint32(b[8:], 1000)
+		}
+		return b
+	})
+	l := s.dial(t, path.addr, s.long())
+	lease := acquire(t, l, "x")
+	path.reset()
+	before := lease.Deadline()
+	eventually(t, "a renewal on a new connection", func() bool { return lease.Deadline().After(before) })
+	shorten.Store(true)
+	path.reset()
+	if err := ended(t, lease); !errors.Is(err, locks.ErrLost) || !strings.Contains(err.Error(), "1s") {
+		t.Errorf("got %v, want ErrLost and the new timeout", err)
+	}
+	again := acquire(t, l, "x")
+	if left := time.Until(again.Deadline()); left > time.Second {
+		t.Errorf("the new lease has %v left, the session is kept for 1s", left)
+	}
+	release(t, again)
+}
+
 // Nothing piles up behind a lock that is held for long.
 func TestCancelledWaitersLeaveNoGoroutine(t *testing.T) {
 	s := shared(t)
