@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"github.com/fencedkv/fencedkv/fencedkv"
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
@@ -24,18 +25,45 @@ func TestEndedContextAppliesNothing(t *testing.T) {
 }
 
 func TestContextThatEndsInTheQueueTakesTheRequestOut(t *testing.T) {
-	s := open(t, nil)
-	r, q := s.Resource("r"), s.Resource("q")
-	queued := make(chan error, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	must(t, r.Update(t.Context(), token(1, ""), func(context.Context, *fencedkv.Tx) error {
-		go func() { queued <- q.Put(ctx, token(1, ""), b("k"), b("v")) }()
-		cancel()
-		// It comes out while the writer's place is still taken.
-		wantIs(t, <-queued, context.Canceled)
-		return nil
-	}))
-	wantMark(t, q, fence.Token{})
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, nil)
+		r, q := s.Resource("r"), s.Resource("q")
+		queued := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		must(t, r.Update(t.Context(), token(1, ""), func(context.Context, *fencedkv.Tx) error {
+			go func() { queued <- q.Put(ctx, token(1, ""), b("k"), b("v")) }()
+			synctest.Wait() // it is in the queue
+			cancel()
+			// It comes out while the writer's place is still taken.
+			wantIs(t, <-queued, context.Canceled)
+			return nil
+		}))
+		wantMark(t, q, fence.Token{})
+	})
+}
+
+// clockContext ends like a lease whose time ran out while the process was
+// stopped: Err knows, and the runtime's timers have not run yet.
+type clockContext struct {
+	context.Context
+	asked, ends int
+}
+
+func (c *clockContext) Err() error {
+	if c.asked++; c.asked > c.ends {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+func TestContextIsAskedOnceMoreBeforeTheCommit(t *testing.T) {
+	r := open(t, nil).Resource("r")
+	ctx := &clockContext{Context: t.Context(), ends: 1} // it has begun, and no more
+	wantIs(t, r.Put(ctx, token(1, ""), b("k"), b("v")), context.DeadlineExceeded)
+	wantMark(t, r, fence.Token{})
+	if ctx.asked < 2 {
+		t.Errorf("the context was asked %d times", ctx.asked)
+	}
 }
 
 func TestContextThatEndsInTheFunctionAppliesNothing(t *testing.T) {

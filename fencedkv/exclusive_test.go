@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fencedkv/fencedkv/fencedkv"
@@ -113,19 +114,22 @@ func TestHeldDoesNotWriteAfterTheLeaseIsLost(t *testing.T) {
 }
 
 func TestLossInTheQueueTakesTheWriteOut(t *testing.T) {
-	s, l := open(t, nil), newLocker(t)
-	r := s.Resource("r")
-	err := r.Exclusive(t.Context(), l, func(ctx context.Context, h *fencedkv.Held) error {
-		queued := make(chan error, 1)
-		return s.Resource("other").Update(context.Background(), token(1, ""), func(context.Context, *fencedkv.Tx) error {
-			go func() { queued <- h.Put(context.Background(), b("k"), b("late")) }()
-			l.lose()
-			wantIs(t, <-queued, locks.ErrLost)
-			return nil
+	synctest.Test(t, func(t *testing.T) {
+		s, l := open(t, nil), newLocker(t)
+		r := s.Resource("r")
+		err := r.Exclusive(t.Context(), l, func(ctx context.Context, h *fencedkv.Held) error {
+			queued := make(chan error, 1)
+			return s.Resource("other").Update(context.Background(), token(1, ""), func(context.Context, *fencedkv.Tx) error {
+				go func() { queued <- h.Put(context.Background(), b("k"), b("late")) }()
+				synctest.Wait() // it is in the queue
+				l.lose()
+				wantIs(t, <-queued, locks.ErrLost)
+				return nil
+			})
 		})
+		wantIs(t, err, locks.ErrLost)
+		wantNone(t, r, "k")
 	})
-	wantIs(t, err, locks.ErrLost)
-	wantNone(t, r, "k")
 }
 
 func TestLossInTheFunctionOfUpdateAppliesNothing(t *testing.T) {

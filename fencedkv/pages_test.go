@@ -1,0 +1,133 @@
+package fencedkv_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/fencedkv/fencedkv/fencedkv"
+)
+
+// A page of bbolt: id (8 bytes), flags (2), count (2), overflow (4), then its
+// elements of 16 bytes, then keys and values. An element of a leaf is flags (4),
+// position of the key counted from the element (4), size of key (4) and value
+// (4); of a branch it is position (4), size (4) and page (8). All in the
+// machine's byte order.
+const (
+	branchFlag = 0x01
+	leafFlag   = 0x02
+	pageHead   = 16
+	element    = 16
+)
+
+var native = binary.NativeEndian
+
+// elements returns where in the file the elements lie of the pages with a flag.
+func elements(file []byte, flag uint16) (at [][]int) {
+	size := os.Getpagesize()
+	for page := 2 * size; page < len(file); page += size {
+		if native.Uint16(file[page+8:]) != flag || native.Uint64(file[page:]) != uint64(page/size) {
+			continue
+		}
+		var all []int
+		for i := range int(native.Uint16(file[page+10:])) {
+			all = append(all, page+pageHead+i*element)
+		}
+		at = append(at, all)
+	}
+	return at
+}
+
+// leafKey returns the key of the element of a leaf at an offset.
+func leafKey(file []byte, at int) []byte {
+	key := at + int(native.Uint32(file[at+4:]))
+	return file[key : key+int(native.Uint32(file[at+8:]))]
+}
+
+// openDamaged opens a store of many resources whose file fn has changed.
+func openDamaged(t *testing.T, fn func(file []byte)) *fencedkv.Store {
+	t.Helper()
+	path := filled(t, 2200)
+	file, err := os.ReadFile(path)
+	must(t, err)
+	fn(file)
+	must(t, os.WriteFile(path, file, 0o600))
+	s, err := fencedkv.Open(path, nil)
+	must(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// A flipped bit in the place that an element names can show a sound record of
+// the same size where another one was.
+func TestMarkUnderASoundRecordIsNotBelievedMissing(t *testing.T) {
+	for _, shown := range []int{1091, 1095, 1099, 1103, 1107, 1111} {
+		const hidden = 1101
+		s := openDamaged(t, func(file []byte) {
+			for _, page := range elements(file, leafFlag) {
+				var from, to int
+				for _, at := range page {
+					switch string(leafKey(file, at)) {
+					case rname(hidden):
+						to = at
+					case rname(shown):
+						from = at
+					}
+				}
+				if from != 0 && to != 0 {
+					place := from + int(native.Uint32(file[from+4:]))
+					native.PutUint32(file[to+4:], uint32(place-to))
+					return
+				}
+			}
+			t.Fatalf("no page holds both %s and %s", rname(hidden), rname(shown))
+		})
+		r := s.Resource(rname(hidden))
+		if m, err := r.Highest(t.Context()); !errors.Is(err, fencedkv.ErrCorrupt) {
+			t.Errorf("%d shown in the place of %d: Highest = %v, %v, want ErrCorrupt", shown, hidden, m, err)
+		}
+		wantIs(t, r.Raise(t.Context(), token(1, "stale")), fencedkv.ErrCorrupt)
+		wantIs(t, s.Check(t.Context()), fencedkv.ErrCorrupt)
+	}
+}
+
+// A damaged key in a branch page sends a search to the wrong leaf, whose records
+// are sound.
+func TestSearchInTheWrongLeafIsNotBelieved(t *testing.T) {
+	changes := map[string]func(key []byte){
+		"up":   func(key []byte) { key[len(key)-1] += 8 },
+		"down": func(key []byte) { key[len(key)-2]-- },
+	}
+	for name, change := range changes {
+		s := openDamaged(t, func(file []byte) {
+			changed := 0
+			for _, page := range elements(file, branchFlag) {
+				for _, at := range page[1:] {
+					key := at + int(native.Uint32(file[at:]))
+					if k := file[key : key+int(native.Uint32(file[at+4:]))]; bytes.HasPrefix(k, []byte("r")) && k[len(k)-2] > '0' {
+						change(k)
+						changed++
+					}
+				}
+			}
+			if changed == 0 {
+				t.Fatal("the marks have no branch page")
+			}
+		})
+		found := 0
+		for i := range 2200 {
+			m, err := s.Resource(rname(i)).Highest(t.Context())
+			switch {
+			case errors.Is(err, fencedkv.ErrCorrupt):
+				found++
+			case err != nil || m.Token != token(uint64(i+1), "h"):
+				t.Errorf("%s: Highest(%s) = %v, %v, want the mark or ErrCorrupt", name, rname(i), m, err)
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s: every search was right, the damage does nothing", name)
+		}
+	}
+}
