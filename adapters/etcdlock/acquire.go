@@ -69,7 +69,7 @@ func (a *attempt) once(ctx context.Context) (*locks.Lease, error) {
 	case err != nil:
 	case e.unanswered > 0:
 		// A copy of the request may still be on its way, so the lease must not
-		// carry a grant: see retire.
+		// carry a grant: see orphan.
 		err = errAgain
 	case took.rev == 0:
 		a.seen = locks.ErrHeld
