@@ -82,12 +82,16 @@ func errorCancelled(k *kit) {
 
 // seenHeld gives a waiter the time to learn that the lock is held. That cannot
 // be seen from outside: its entry is there before the answer has reached it. But
-// then it asks again, to watch or to poll.
+// then it asks again, to watch or to poll, which ends the time early.
 func (k *kit) seenHeld() {
-	if k.Requests != nil {
-		n := k.Requests()
-		k.within(k.TTL/2, func() bool { return k.Requests() > n+1 })
+	requests := func() int {
+		if k.Requests == nil {
+			return 0
+		}
+		return k.Requests()
 	}
+	n := requests()
+	k.within(k.TTL/2, func() bool { return requests() > n+1 })
 }
 
 func errorTimedOut(k *kit) {

@@ -28,18 +28,53 @@ func service(w wire.Wrap) *locktest.Service {
 	return s
 }
 
+// bare is the value of defectVariable for a factory without abilities.
+const bare = "bare"
+
 // TestKit runs the kit on a good Locker, or on the one with the defect that the
 // environment names.
 func TestKit(t *testing.T) {
 	make := func() *locktest.Service { return service(wire.Wrap{}) }
-	if what := os.Getenv(defectVariable); what != "" {
+	switch what := os.Getenv(defectVariable); what {
+	case "":
+	case bare:
+		make = func() *locktest.Service {
+			s := service(wire.Wrap{})
+			return &locktest.Service{New: s.New, TTL: s.TTL, Patience: s.Patience}
+		}
+	default:
 		i := slices.IndexFunc(defects, func(d defect) bool { return d.what == what })
 		if i < 0 {
 			t.Fatalf("no defect %q", what)
 		}
 		make = defects[i].make
 	}
-	locktest.Run(t, func(*testing.T) *locktest.Service { return make() })
+	locktest.Run(t, func(t *testing.T) *locktest.Service {
+		s := make()
+		if !locktest.NeedsOwnServer(t) {
+			s.Restart, s.Pause = nil, nil // a part that uses them after all is skipped or panics
+		}
+		return s
+	})
+}
+
+// TestMissingAbilityIsReportedByName runs the kit on a Service that offers
+// nothing but Lockers.
+func TestMissingAbilityIsReportedByName(t *testing.T) {
+	failed, out := defect{what: bare}.run(t)
+	if len(failed) > 0 {
+		t.Errorf("the kit fails in %v\n%s", failed, out)
+	}
+	skips := strings.Count(out, "--- SKIP: ")
+	if reasons := strings.Count(out, "the factory offers no "); skips == 0 || reasons != skips {
+		t.Errorf("%d parts are skipped and %d reasons given\n%s", skips, reasons, out)
+	}
+	for _, ability := range []string{"Entries", "DeleteEntry", "ReplaceEntry", "DeleteWaiters", "Revoke", "Restart",
+		"Cut", "LoseReply", "Requests", "Expire and no Cut", "BadOptions", "Secret"} {
+		if !strings.Contains(out, "the factory offers no "+ability+";") {
+			t.Errorf("no part reports that %s is missing", ability)
+		}
+	}
 }
 
 // TestEachDefectFailsItsDuty runs the kit on every broken Locker: exactly the
