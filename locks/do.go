@@ -21,6 +21,9 @@ func Do(ctx context.Context, locker Locker, name string, fn func(ctx context.Con
 	if locker == nil {
 		return &Error{Op: "do", Name: name, Kind: ErrBadOption, Err: errors.New("the locker is nil")}
 	}
+	if ctx == nil {
+		return &Error{Op: "do", Name: name, Kind: ErrBadOption, Err: errors.New("the context is nil")}
+	}
 	if fn == nil {
 		return &Error{Op: "do", Name: name, Kind: ErrBadOption, Err: errors.New("the function is nil")}
 	}
@@ -45,21 +48,23 @@ func Do(ctx context.Context, locker Locker, name string, fn func(ctx context.Con
 func (l *Lease) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithCancelCause(fence.NewContext(ctx, l.Token()))
 	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
-	return &workContext{Context: inner, lease: l, cancel: cancel}, func() {
+	return &workContext{Context: inner, parent: ctx, lease: l, cancel: cancel}, func() {
 		stop()
 		cancel(context.Canceled)
 	}
 }
 
-// workContext is leaseContext for a context with another parent.
+// workContext is leaseContext for a context with another parent. That may be of
+// another lease, so it is asked as well.
 type workContext struct {
 	context.Context
+	parent context.Context
 	lease  *Lease
 	cancel context.CancelCauseFunc
 }
 
 func (c *workContext) Err() error {
-	if c.lease.ctx.Err() != nil {
+	if c.parent.Err() == nil && c.lease.ctx.Err() != nil {
 		c.cancel(context.Cause(c.lease.ctx))
 	}
 	return c.Context.Err()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,6 +111,42 @@ func TestDoContextLooksAtTheClock(t *testing.T) {
 	}
 }
 
+// TestDoContextLooksAtTheClockOfTheOuterLease: the outer lease runs out while the
+// inner one lives, and no timer has fired.
+func TestDoContextLooksAtTheClockOfTheOuterLease(t *testing.T) {
+	g := grant(time.Hour)
+	g.Sent = g.Sent.Add(-time.Hour)
+	inner := &one{grant: grant(time.Hour)}
+	err := locks.Do(t.Context(), &one{grant: g}, "outer", func(ctx context.Context, _ *locks.Lease) error {
+		return locks.Do(ctx, inner, "inner", func(ctx context.Context, lease *locks.Lease) error {
+			if ctx.Err() == nil || !errors.Is(context.Cause(ctx), locks.ErrLost) {
+				t.Errorf("Err %v, cause %v; want the end of the outer lease", ctx.Err(), context.Cause(ctx))
+			}
+			wantLive(t, lease)
+			return nil
+		})
+	})
+	if !errors.Is(err, locks.ErrLost) {
+		t.Errorf("Do = %v, want the outer ErrLost", err)
+	}
+}
+
+// TestDoContextKeepsTheCallersReason: the look at the clock must not turn a
+// deadline into a cancellation.
+func TestDoContextKeepsTheCallersReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := locks.Do(ctx, &one{grant: grant(time.Minute)}, "jobs", func(ctx context.Context, _ *locks.Lease) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, locks.ErrLost) {
+			t.Errorf("Do = %v, want the caller's deadline and no loss", err)
+		}
+	})
+}
+
 func TestDoContextEndsRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := grant(900 * time.Millisecond)
@@ -127,16 +164,20 @@ func TestDoContextEndsRenewal(t *testing.T) {
 			}
 			return nil
 		})
-		if !errors.Is(err, locks.ErrLost) {
-			t.Errorf("Do = %v, want ErrLost", err)
+		if !errors.Is(err, locks.ErrLost) || !strings.Contains(err.Error(), "context of Do") {
+			t.Errorf("Do = %v, want ErrLost and what ended renewal", err)
 		}
 	})
 }
 
 func TestDoRefusesNil(t *testing.T) {
+	var none context.Context
 	work := func(context.Context, *locks.Lease) error { return nil }
 	if err := locks.Do(t.Context(), nil, "jobs", work); !errors.Is(err, locks.ErrBadOption) {
 		t.Errorf("Do with a nil locker = %v, want ErrBadOption", err)
+	}
+	if err := locks.Do(none, &one{}, "jobs", work); !errors.Is(err, locks.ErrBadOption) {
+		t.Errorf("Do with a nil context = %v, want ErrBadOption", err)
 	}
 	if err := locks.Do(t.Context(), &one{}, "jobs", nil); !errors.Is(err, locks.ErrBadOption) {
 		t.Errorf("Do with a nil function = %v, want ErrBadOption", err)

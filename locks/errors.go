@@ -69,12 +69,18 @@ func (e *Error) Error() string {
 // ErrCancelled, ctx.Err(), the context's cause, and seen, which is what the
 // adapter saw last: ErrHeld, an error over ErrUnreachable, or nil.
 func Cancelled(ctx context.Context, name string, seen error) error {
-	err := ctx.Err()
-	if cause := context.Cause(ctx); !errors.Is(cause, err) {
-		err = fmt.Errorf("%w: %w", err, cause)
-	}
+	err := whyEnded(ctx)
 	if seen != nil {
 		err = fmt.Errorf("%w (last seen: %w)", err, seen)
 	}
 	return &Error{Op: "acquire", Name: name, Kind: ErrCancelled, Err: err}
+}
+
+// whyEnded returns an error over both ctx.Err() and the context's cause.
+func whyEnded(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
 }

@@ -25,8 +25,9 @@ type Grant struct {
 	// Renew extends the lease time, counted from the moment of the call. It
 	// must only update, never create. An error over ErrLost ends the lease;
 	// any other error is tried again while time remains. It is never called
-	// twice at once. Nil for an adapter that renews a shared lease or session
-	// itself and reports through Control.Renewed.
+	// twice at once. It must return soon after its ctx ends, because removal,
+	// and with it Lease.Release, waits for that. Nil for an adapter that renews
+	// a shared lease or session itself and reports through Control.Renewed.
 	Renew func(ctx context.Context) error
 
 	// RenewEvery is the time from one renewal to the next, by default a third
@@ -42,12 +43,14 @@ type Grant struct {
 	// returns nil if the entry is removed now, an error over ErrLost if it was
 	// gone or is another's, and any other error if that is not known. It is
 	// called once the lease has ended, however that came, and again after an
-	// unknown result, but never twice at once.
+	// unknown result, but never twice at once. It must return soon after its
+	// ctx ends. Nil for a grant that leaves no entry.
 	Release func(ctx context.Context) error
 
 	// ReleaseTimeout bounds one call of Release, by default 5 s. ReleaseWindow
-	// is how long an unknown result is tried again, by default Validity: after
-	// that the service has forgotten the entry by itself.
+	// is how long an unknown result is tried again, by default Validity. Give
+	// it the service's full lease time, after which the service has forgotten
+	// the entry by itself.
 	ReleaseTimeout time.Duration
 	ReleaseWindow  time.Duration
 
@@ -100,8 +103,9 @@ func (g *Grant) warn(what string, err error) {
 type Control struct{ lease *Lease }
 
 // Renewed moves the deadline to sent + Grant.Validity, never backwards. sent is
-// the time just before the renewal was sent. It reports whether the lease was
-// extended: not if it has ended, has passed its deadline, or is past MaxHold.
+// the time just before the renewal was sent. It reports whether the lease takes
+// renewals: not if it has ended, has passed its deadline, is past MaxHold, or the
+// context of its Do has ended.
 func (c Control) Renewed(sent time.Time) bool { return c.lease.renewed(sent) }
 
 // Lose ends the lease because the service says so: its context ends with an

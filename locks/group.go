@@ -38,10 +38,8 @@ func (g *Group) NewLease(ctx context.Context, grant Grant) (*Lease, Control, err
 	g.mu.Lock()
 	g.init()
 	closed := g.closed
-	var l *Lease
-	var c Control
 	g.work++
-	l, c = newLease(ctx, grant, func() { g.leave(l) })
+	l, c := newLease(ctx, grant, g.leave)
 	g.leases[l] = struct{}{}
 	g.mu.Unlock()
 	if closed {
@@ -78,8 +76,9 @@ func (g *Group) Closing() <-chan struct{} {
 }
 
 // Close releases all leases, waits for them and for all work started by Go, and
-// returns nil, or the errors of releases that failed. If ctx ends first it
-// returns an error over ErrCancelled and ctx.Err(); what is left goes on.
+// returns nil, or the errors of the removals that nothing has confirmed. If ctx
+// ends first it returns an error over ErrCancelled and ctx.Err(); what is left
+// goes on.
 func (g *Group) Close(ctx context.Context) error {
 	g.mu.Lock()
 	g.init()
@@ -95,27 +94,25 @@ func (g *Group) Close(ctx context.Context) error {
 	idle := g.idle
 	g.mu.Unlock()
 
-	released := make(chan error, len(live))
 	for _, l := range live {
-		go func() { released <- l.Release(ctx) }()
-	}
-	var errs []error
-	for range live {
-		select {
-		case err := <-released:
-			if err != nil && !errors.Is(err, ErrLost) {
-				errs = append(errs, err)
-			}
-		case <-ctx.Done():
-			return &Error{Op: "close", Kind: ErrCancelled, Err: context.Cause(ctx)}
-		}
+		l.giveBack()
 	}
 	select {
 	case <-idle:
-		return errors.Join(errs...)
 	case <-ctx.Done():
-		return &Error{Op: "close", Kind: ErrCancelled, Err: errors.Join(append(errs, context.Cause(ctx))...)}
+		select {
+		case <-idle: // both are ready, and what is done is done
+		default:
+			return &Error{Op: "close", Kind: ErrCancelled, Err: whyEnded(ctx)}
+		}
 	}
+	var errs []error
+	for _, l := range live {
+		if err := l.Release(ctx); err != nil && !errors.Is(err, ErrLost) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (g *Group) init() {

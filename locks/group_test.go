@@ -116,6 +116,73 @@ func TestCloseIsBoundedByItsContext(t *testing.T) {
 	})
 }
 
+func TestCloseCutShortKeepsEveryTruth(t *testing.T) {
+	why := errors.New("shutting down")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	var g locks.Group
+	end, err := g.Begin("acquire", "jobs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = g.Close(ctx)
+	for _, want := range []error{locks.ErrCancelled, context.Canceled, why} {
+		if !errors.Is(err, want) {
+			t.Errorf("Close = %v, which is not over %v", err, want)
+		}
+	}
+	end()
+	for range 100 { // nothing is left, so that there is nothing to cut short
+		if err := g.Close(ctx); err != nil {
+			t.Fatalf("Close of an idle group = %v, want nil", err)
+		}
+	}
+}
+
+// TestLeaseThatHasRunOutOnArrivalIsForgotten: its goroutine may end before
+// NewLease returns; the race detector watches.
+func TestLeaseThatHasRunOutOnArrivalIsForgotten(t *testing.T) {
+	for range 100 {
+		var g locks.Group
+		end, err := g.Begin("acquire", "jobs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := grant(time.Hour)
+		old.Sent = old.Sent.Add(-time.Hour)
+		if _, _, err := g.NewLease(t.Context(), old); err != nil {
+			t.Fatal(err)
+		}
+		end()
+		if err := g.Close(t.Context()); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+	}
+}
+
+// TestCloseReportsNoReleaseThatWasConfirmedLater: the first answer was lost.
+func TestCloseReportsNoReleaseThatWasConfirmedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g locks.Group
+		calls := 0
+		slow := grant(time.Minute)
+		slow.Release = func(context.Context) error {
+			if calls++; calls == 1 {
+				return errAway
+			}
+			return nil
+		}
+		end, _ := g.Begin("acquire", "jobs")
+		if _, _, err := g.NewLease(t.Context(), slow); err != nil {
+			t.Fatal(err)
+		}
+		end()
+		if err := g.Close(t.Context()); err != nil || calls != 2 {
+			t.Errorf("Close = %v after %d calls of Release, want nil after 2", err, calls)
+		}
+	})
+}
+
 func TestCloseReportsReleasesThatFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g locks.Group

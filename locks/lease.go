@@ -25,7 +25,7 @@ type Lease struct {
 	sent      time.Time // the renewal that the deadline counts from
 	noRenewal bool      // the lease is to run out at its deadline
 	cause     error     // why the lease ended; nil while it lives
-	removal   error     // the last result of Grant.Release
+	removal   error     // what is known of Grant.Release: see remove
 }
 
 // NewLease starts a lease on a grant and the goroutine that renews it and
@@ -36,10 +36,10 @@ type Lease struct {
 // Third-party adapters call it, mostly through Group.NewLease; users of a
 // Locker never do.
 func NewLease(ctx context.Context, g Grant) (*Lease, Control) {
-	return newLease(ctx, g, func() {})
+	return newLease(ctx, g, func(*Lease) {})
 }
 
-func newLease(ctx context.Context, g Grant, onDone func()) (*Lease, Control) {
+func newLease(ctx context.Context, g Grant, onDone func(*Lease)) (*Lease, Control) {
 	l := &Lease{
 		grant:     g,
 		sent:      g.Sent,
@@ -50,7 +50,7 @@ func newLease(ctx context.Context, g Grant, onDone func()) (*Lease, Control) {
 	inner, cancel := context.WithCancelCause(fence.NewContext(context.WithoutCancel(ctx), g.Token))
 	l.ctx, l.cancel = &leaseContext{Context: inner, lease: l}, cancel
 	go func() {
-		defer onDone()
+		defer onDone(l)
 		defer close(l.done)
 		l.watch()
 		l.remove()
@@ -89,18 +89,26 @@ func (l *Lease) Context() context.Context { return l.ctx }
 // of ctx does not stop it, so that a cancelled caller leaves no lock behind;
 // each attempt is bounded by the adapter's own timeout.
 func (l *Lease) Release(ctx context.Context) error {
-	l.expire()
-	l.end(&Error{Op: "hold", Name: l.grant.Name, Kind: ErrReleased})
+	l.giveBack()
 	<-l.attempted
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if errors.Is(l.cause, ErrLost) {
 		return l.cause
 	}
-	if l.removal != nil {
-		return l.failure("release", l.removal)
+	switch {
+	case l.removal == nil:
+		return nil
+	case errors.Is(l.removal, ErrLost):
+		return l.failure("release", ErrLost, l.removal)
 	}
-	return nil
+	return l.failure("release", ErrUnreachable, l.removal)
+}
+
+// giveBack begins what Release waits for.
+func (l *Lease) giveBack() {
+	l.expire()
+	l.end(&Error{Op: "hold", Name: l.grant.Name, Kind: ErrReleased})
 }
 
 // leaseContext adds the look at the clock to a context that a timer ends.
@@ -129,13 +137,23 @@ func (l *Lease) remaining() time.Duration {
 // expire ends the lease if its time is over.
 func (l *Lease) expire() {
 	if l.remaining() <= 0 {
-		l.lose(fmt.Errorf("its time of %v was over before it was renewed", l.grant.Validity))
+		l.lose(fmt.Errorf("its time of %v was over before it was renewed%s", l.grant.Validity, l.whyNotRenewed()))
 	}
 }
 
-func (l *Lease) lose(reason error) {
-	l.end(&Error{Op: "hold", Name: l.grant.Name, Kind: ErrLost, Err: reason})
+func (l *Lease) whyNotRenewed() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.noRenewal:
+		return "; renewal had ended with the context of Do"
+	case l.pastHold():
+		return fmt.Sprintf("; renewal had ended with MaxHold, %v", l.grant.MaxHold)
+	}
+	return ""
 }
+
+func (l *Lease) lose(reason error) { l.end(l.failure("hold", ErrLost, reason)) }
 
 // end is the one way out of a live lease; later causes are ignored.
 func (l *Lease) end(cause error) {
@@ -178,14 +196,11 @@ func (l *Lease) stopRenewing() {
 	l.noRenewal = true
 }
 
-// failure wraps what an adapter's function returned, unless it already has.
-func (l *Lease) failure(op string, err error) error {
-	if e := (*Error)(nil); errors.As(err, &e) {
+// failure returns an error over kind that names the lock: err itself, if the
+// adapter has made it so.
+func (l *Lease) failure(op string, kind, err error) error {
+	if e, ok := errors.AsType[*Error](err); ok && e.Name == l.grant.Name && errors.Is(e, kind) {
 		return err
-	}
-	kind := ErrUnreachable
-	if errors.Is(err, ErrLost) {
-		kind = ErrLost
 	}
 	return &Error{Op: op, Name: l.grant.Name, Kind: kind, Err: err}
 }

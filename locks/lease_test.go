@@ -3,6 +3,7 @@ package locks_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -83,20 +84,42 @@ func TestErrLooksAtTheClockWhenCalled(t *testing.T) {
 	wantEnd(t, lease, locks.ErrLost)
 }
 
-// TestWallClockCountsWhenTheMonotonicOneStoodStill: a machine that slept for two
-// hours, during which its monotonic clock did not move.
-func TestWallClockCountsWhenTheMonotonicOneStoodStill(t *testing.T) {
+// beforeSleep returns the time just before the machine slept for d, during which
+// its monotonic clock did not move.
+func beforeSleep(t *testing.T, d time.Duration) time.Time {
+	t.Helper()
 	sent := time.Now()
 	// A Time with a monotonic reading keeps its wall seconds from bit 30 of its
 	// first word on, and no API sets the two apart.
-	*(*uint64)(unsafe.Pointer(&sent)) -= 2 * 3600 << 30
-	if wall := time.Now().Round(0).Sub(sent.Round(0)); wall < 2*time.Hour || time.Since(sent) > time.Minute {
+	*(*uint64)(unsafe.Pointer(&sent)) -= uint64(d/time.Second) << 30
+	if wall := time.Now().Round(0).Sub(sent.Round(0)); wall < d || time.Since(sent) > time.Minute {
 		t.Fatalf("the clocks say %v and %v: this Go keeps its times in another way", wall, time.Since(sent))
 	}
+	return sent
+}
+
+func TestWallClockCountsWhenTheMonotonicOneStoodStill(t *testing.T) {
 	g := grant(time.Hour)
-	g.Sent = sent
+	g.Sent = beforeSleep(t, 2*time.Hour)
 	lease, _ := locks.NewLease(t.Context(), g)
 	wantEnd(t, lease, locks.ErrLost)
+}
+
+// TestRenewalIsDueByBothClocks: a lease that outlived the sleep must not run out
+// after it because the monotonic clock still thinks that there is time.
+func TestRenewalIsDueByBothClocks(t *testing.T) {
+	renewed := make(chan struct{})
+	g := grant(time.Hour)
+	g.Sent = beforeSleep(t, 30*time.Minute)
+	g.RenewEvery = 20 * time.Minute
+	g.Renew = func(context.Context) error { close(renewed); return nil }
+	lease, _ := locks.NewLease(t.Context(), g)
+	select {
+	case <-renewed:
+	case <-time.After(10 * time.Second):
+		t.Error("no renewal although the wall clock says that it is due")
+	}
+	_ = lease.Release(t.Context())
 }
 
 func TestRenewalMovesTheDeadline(t *testing.T) {
@@ -207,6 +230,24 @@ func TestLossToldByTheServiceIsSignalledAtOnce(t *testing.T) {
 	})
 }
 
+func TestLossNamesTheLockAndSaysEachThingOnce(t *testing.T) {
+	for _, name := range []string{"jobs", ""} {
+		lease, control := locks.NewLease(t.Context(), grant(time.Hour))
+		told := &locks.Error{Op: "renew", Name: name, Kind: locks.ErrLost, Err: errAway}
+		control.Lose(told)
+		cause := context.Cause(lease.Context())
+		if !errors.Is(cause, told) || !strings.Contains(cause.Error(), `"jobs"`) {
+			t.Errorf("the cause is %v, want %v and the lock's name", cause, told)
+		}
+		if n := strings.Count(cause.Error(), locks.ErrLost.Error()); name != "" && n != 1 {
+			t.Errorf("the text %q says %d times that the lease is lost", cause, n)
+		}
+	}
+	lease, control := locks.NewLease(t.Context(), grant(time.Hour))
+	control.Lose(&locks.Error{Op: "renew", Name: "jobs", Kind: locks.ErrUnreachable})
+	wantEnd(t, lease, locks.ErrLost)
+}
+
 func TestLostLeaseIsTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lease, control := locks.NewLease(t.Context(), grant(time.Second))
@@ -256,6 +297,9 @@ func TestMaxHoldEndsRenewal(t *testing.T) {
 			t.Errorf("the lease ended after %v, want between MaxHold and one lease time later", got)
 		}
 		wantEnd(t, lease, locks.ErrLost)
+		if text := context.Cause(lease.Context()).Error(); !strings.Contains(text, "MaxHold, 5s") {
+			t.Errorf("the cause %q does not say that MaxHold ended renewal", text)
+		}
 		if control.Wants() {
 			t.Error("the lease wants to be renewed after MaxHold")
 		}

@@ -29,12 +29,12 @@ func CheckName(name string) error {
 }
 
 // Lineage returns "kind:identity", the lineage of a token whose numbering is
-// identified by identity within a kind of service. An identity that would not
-// fit into fence.MaxLineage is cut and completed by its SHA-256, so that two
-// identities never share a lineage.
+// identified by identity within a kind of service. A lineage that would reach
+// fence.MaxLineage is cut and completed by the SHA-256 of identity. Only a cut
+// one has that length, so that two identities never share a lineage.
 func Lineage(kind, identity string) string {
 	full := kind + ":" + identity
-	if len(full) <= fence.MaxLineage {
+	if len(full) < fence.MaxLineage {
 		return full
 	}
 	sum := sha256.Sum256([]byte(identity))

@@ -3,6 +3,7 @@ package locks_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,12 @@ func TestLineagesOfLongIdentitiesStayApart(t *testing.T) {
 			t.Errorf("two identities of %d and %d bytes share a lineage", len(identity), len(other))
 		}
 		seen[lineage] = identity
+	}
+	for lineage := range seen {
+		// A lock may be named like what a cut lineage looks like.
+		if like := strings.TrimPrefix(lineage, "redis:"); like != seen[lineage] && locks.Lineage("redis", like) == lineage {
+			t.Errorf("the identity %q shares the lineage of a longer one", like)
+		}
 	}
 }
 
@@ -85,6 +92,12 @@ func TestCancelledKeepsEveryTruth(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the text %q does not say %q", err, want)
 		}
+	}
+	why = fmt.Errorf("shutting down: %w", context.Canceled)
+	over, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if err := locks.Cancelled(over, "jobs", nil); !errors.Is(err, why) || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v is not over the cause %v", err, why)
 	}
 	if err := locks.Cancelled(ctx, "jobs", nil); errors.Is(err, locks.ErrHeld) {
 		t.Errorf("%v is over ErrHeld, which nobody saw", err)

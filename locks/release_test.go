@@ -123,6 +123,21 @@ func TestLostLeaseRemovesItsOwnEntry(t *testing.T) {
 	})
 }
 
+func TestUnknownReleaseIsUnreachableWhateverTheAdapterCallsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		said := &locks.Error{Op: "release", Name: "jobs", Kind: locks.ErrCancelled, Err: context.DeadlineExceeded}
+		settled := make(chan error, 1)
+		g := grant(time.Second)
+		g.Release = func(context.Context) error { return said }
+		g.Settled = func(err error) { settled <- err }
+		lease, _ := locks.NewLease(t.Context(), g)
+		if err := lease.Release(t.Context()); !errors.Is(err, locks.ErrUnreachable) || !errors.Is(err, said) {
+			t.Errorf("Release = %v, want ErrUnreachable and what the adapter said", err)
+		}
+		<-settled
+	})
+}
+
 func TestReleaseOfWhatTheServiceNoLongerHasIsLoss(t *testing.T) {
 	g := grant(time.Hour)
 	g.Release = func(context.Context) error { return locks.ErrLost }

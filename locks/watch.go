@@ -20,18 +20,22 @@ func (l *Lease) watch() {
 		}
 	}()
 
-	next := l.grant.Sent.Add(l.grant.renewEvery())
+	last, pause := l.grant.Sent, l.grant.renewEvery()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		l.expire()
-		renews := l.grant.Renew != nil && !renewing && l.wantsRenewal()
-		if renews && !time.Now().Before(next) {
-			renewing = true
-			go func() { results <- result{l.renew(ctx)} }()
-			renews = false
+		nap := l.nap()
+		if l.grant.Renew != nil && !renewing && l.wantsRenewal() {
+			due := pause - elapsed(last)
+			if due <= 0 {
+				renewing = true
+				go func() { results <- result{l.renew(ctx)} }()
+			} else {
+				nap = min(nap, due)
+			}
 		}
-		timer.Reset(l.nap(renews, next))
+		timer.Reset(nap)
 
 		select {
 		case <-l.ended:
@@ -39,24 +43,19 @@ func (l *Lease) watch() {
 		case <-timer.C:
 		case r := <-results:
 			renewing = false
-			every := l.grant.renewEvery()
+			last, pause = time.Now(), l.grant.renewEvery()
 			if r.err != nil {
 				l.grant.warn("renewal", r.err)
-				every = max(every/4, time.Millisecond)
+				pause = max(pause/4, time.Millisecond)
 			}
-			next = time.Now().Add(every)
 		}
 	}
 }
 
-// nap is the time until something is due. It is cut into parts, because a timer
-// counts monotonic time and the wall clock may have gone further.
-func (l *Lease) nap(renews bool, next time.Time) time.Duration {
-	d := min(l.remaining(), max(l.grant.Validity/8, time.Millisecond))
-	if renews {
-		d = min(d, time.Until(next))
-	}
-	return max(d, 0)
+// nap is the time to the next look at the clock. It is a part of what remains,
+// because a timer counts monotonic time and the wall clock may have gone further.
+func (l *Lease) nap() time.Duration {
+	return max(0, min(l.remaining(), max(l.grant.Validity/8, time.Millisecond)))
 }
 
 func (l *Lease) renew(ctx context.Context) error {
@@ -84,9 +83,10 @@ func (l *Lease) remove() {
 		known := err == nil || errors.Is(err, ErrLost)
 		l.mu.Lock()
 		// A repeated removal that finds nothing has found its own work done.
-		if first || err == nil {
+		switch {
+		case first:
 			l.removal = err
-		} else if known {
+		case known:
 			l.removal = nil
 		}
 		l.mu.Unlock()
