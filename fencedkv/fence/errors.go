@@ -47,8 +47,10 @@ func (e *RejectedError) Error() string {
 	}
 	s := fmt.Sprintf("%v: resource %q refuses %s", reason, e.Resource, describe(e.Offered))
 	if !e.Mark.IsZero() {
-		s += fmt.Sprintf("; the highest admitted is %s, raised %s",
-			describe(e.Mark.Token), e.Mark.RaisedAt.UTC().Format(time.RFC3339Nano))
+		s += "; the highest admitted is " + describe(e.Mark.Token)
+		if at := e.Mark.RaisedAt; !at.IsZero() {
+			s += ", raised " + at.UTC().Format(time.RFC3339Nano)
+		}
 	}
 	if hint := e.hint(); hint != "" {
 		s += "; " + hint
@@ -75,14 +77,15 @@ func (e *RejectedError) hint() string {
 	return ""
 }
 
+// describe cuts no part of a valid token: two of them may differ at their ends.
 func describe(t Token) string {
 	holder := "no holder id"
 	if t.Holder != "" {
-		holder = fmt.Sprintf("holder %q", shorten(t.Holder))
+		holder = fmt.Sprintf("holder %q", shorten(t.Holder, MaxHolder))
 	}
 	lineage := "no lineage"
 	if t.Lineage != "" {
-		lineage = fmt.Sprintf("lineage %q", t.Lineage)
+		lineage = fmt.Sprintf("lineage %q", shorten(t.Lineage, MaxLineage))
 	}
 	return fmt.Sprintf("%d (%s, %s)", t.Seq, holder, lineage)
 }

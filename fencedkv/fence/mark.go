@@ -16,10 +16,14 @@ type Mark struct {
 	RaisedAt time.Time
 }
 
-// String returns the token's text form and the time of arrival, or "none".
+// String returns the token's text form and, if it is known, the time of arrival;
+// "none" for the zero Mark.
 func (m Mark) String() string {
 	if m.IsZero() {
 		return "none"
+	}
+	if m.RaisedAt.IsZero() {
+		return m.Token.String()
 	}
 	return m.Token.String() + " at " + m.RaisedAt.UTC().Format(time.RFC3339Nano)
 }

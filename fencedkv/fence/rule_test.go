@@ -122,6 +122,34 @@ func TestRefusalTellsTheStoryToThePersonPaged(t *testing.T) {
 	}
 }
 
+// TestRefusalTellsLongLineagesApart: they may differ in their last byte, and what
+// is longer than any token may be is cut.
+func TestRefusalTellsLongLineagesApart(t *testing.T) {
+	named := func(last string) fence.Token {
+		return fence.Token{Seq: 1, Lineage: strings.Repeat("l", 255) + last, Holder: strings.Repeat("h", 127) + last}
+	}
+	_, err := fence.Admit("r", named("1"), mark(named("2")))
+	for _, want := range []string{"l1", "l2", "h1", "h2"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the text %q does not say %q", err, want)
+		}
+	}
+	_, err = fence.Admit("r", fence.Token{Seq: 1, Lineage: strings.Repeat("l", 1<<16)}, fence.Mark{})
+	if len(err.Error()) > 600 {
+		t.Errorf("the text has %d bytes, want a short one", len(err.Error()))
+	}
+}
+
+func TestNothingIsSaidOfAnUnknownTime(t *testing.T) {
+	highest := fence.Mark{Token: fence.Number(34)}
+	_, err := fence.Admit("r", fence.Number(33), highest)
+	for _, text := range []string{err.Error(), highest.String()} {
+		if strings.Contains(text, "0001") || !strings.Contains(text, "34") {
+			t.Errorf("the text %q names a time that nobody noted, or not the number", text)
+		}
+	}
+}
+
 func TestRefusalWithoutReasonStillPrints(t *testing.T) {
 	if got := (&fence.RejectedError{Resource: "r"}).Error(); !strings.Contains(got, `"r"`) {
 		t.Errorf("text %q, want the resource in it", got)

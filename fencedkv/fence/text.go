@@ -57,10 +57,10 @@ func Parse(s string) (Token, error) {
 	}
 	// ParseUint takes leading zeros, which would give one token two texts.
 	if t.String() != s {
-		return Token{}, badText(s, "it is not in canonical form, which is "+strconv.Quote(shorten(t.String())))
+		return Token{}, badText(s, "it is not in canonical form, which is "+strconv.Quote(shorten(t.String(), mostText)))
 	}
 	if err := t.Validate(); err != nil {
-		return Token{}, fmt.Errorf("%w in text %q", err, shorten(s))
+		return Token{}, fmt.Errorf("%w in text %q", err, shorten(s, mostText))
 	}
 	return t, nil
 }
@@ -125,7 +125,7 @@ func unescape(s string) (string, error) {
 		}
 		c, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
 		if err != nil {
-			return "", fmt.Errorf("%%%s is not a percent-encoding", s[i+1:i+3])
+			return "", fmt.Errorf("%q is not a percent-encoding", s[i:i+3])
 		}
 		b.WriteByte(byte(c))
 		i += 2
@@ -134,12 +134,14 @@ func unescape(s string) (string, error) {
 }
 
 func badText(s, why string) error {
-	return fmt.Errorf("%w %q: %s", ErrBadToken, shorten(s), why)
+	return fmt.Errorf("%w %q: %s", ErrBadToken, shorten(s, mostText), why)
 }
 
+// mostText is how many bytes of an unreadable text an error shows.
+const mostText = 120
+
 // shorten keeps an error readable when somebody offers a book as a token.
-func shorten(s string) string {
-	const most = 120
+func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

@@ -72,6 +72,7 @@ func TestParseAcceptsNothingThatStringWouldNotWrite(t *testing.T) {
 		"34@%7e":                          fence.ErrBadToken, // lower-case hex
 		"34@%41":                          fence.ErrBadToken, // encodes what needs no encoding
 		"34@%+1":                          fence.ErrBadToken,
+		"34@%\n1":                         fence.ErrBadToken,
 		"1@" + strings.Repeat("l", 257):   fence.ErrBadToken,
 		"1~" + strings.Repeat("h", 129):   fence.ErrBadToken,
 		"1@" + strings.Repeat("%00", 257): fence.ErrBadToken,
@@ -81,6 +82,9 @@ func TestParseAcceptsNothingThatStringWouldNotWrite(t *testing.T) {
 		got, err := fence.Parse(text)
 		if !errors.Is(err, want) || !got.IsZero() {
 			t.Errorf("Parse(%.40q) = %v, %v; want the zero Token and %v", text, got, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("Parse(%.40q): the error breaks the line: %v", text, err)
 		}
 		if err != nil && len(err.Error()) > 600 {
 			t.Errorf("Parse(%.40q): the error has %d bytes, want a short one", text, len(err.Error()))
