@@ -194,7 +194,7 @@ var defects = []defect{
 				if ctx.Err() == nil {
 					return l.Locker.TryAcquire(ctx, name)
 				}
-				go l.Locker.TryAcquire(context.WithoutCancel(ctx), name)
+				_, _ = l.Locker.TryAcquire(context.WithoutCancel(ctx), name)
 				return nil, locks.Cancelled(ctx, name, nil)
 			}
 		})},

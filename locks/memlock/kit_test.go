@@ -10,6 +10,6 @@ import (
 
 func TestKit(t *testing.T) {
 	locktest.Run(t, func(*testing.T) *locktest.Service {
-		return wire.Service(300*time.Millisecond, wire.Wrap{})
+		return wire.Service(1500*time.Millisecond, wire.Wrap{})
 	})
 }
