@@ -8,6 +8,8 @@ import (
 	"github.com/fencedkv/fencedkv/locks/locktest"
 )
 
+// TestKit skips two parts: memlock has no session that could be revoked and no
+// address with a password in it.
 func TestKit(t *testing.T) {
 	locktest.Run(t, func(*testing.T) *locktest.Service {
 		return wire.Service(1500*time.Millisecond, wire.Wrap{})
