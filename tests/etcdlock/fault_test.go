@@ -261,3 +261,31 @@ func TestAKilledHoldersLockIsFreedAfterItsTime(t *testing.T) {
 		t.Errorf("token %v after the killed holder's %d", next.Token(), dead.rev)
 	}
 }
+
+// The shared lease goes on for the other grant, so the key must be removed by
+// name.
+func TestAGrantThatNobodyRenewsIsFreedWhileItsSharedLeaseGoesOn(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	l := s.dial(t, s.addr, s.options())
+	other := try(t, l, "other")
+	ctx, cancel := context.WithCancel(t.Context())
+	stuck := make(chan struct{})
+	done := make(chan error, 1)
+	go func() {
+		done <- locks.Do(ctx, l, "a", func(context.Context, *locks.Lease) error {
+			cancel()
+			<-stuck
+			return nil
+		})
+	}()
+	<-ctx.Done()
+	eventually(t, "the end of the key", func() bool { return len(s.entries(t, "a")) == 0 })
+	if err := other.Context().Err(); err != nil {
+		t.Errorf("the other grant: %v", context.Cause(other.Context()))
+	}
+	close(stuck)
+	if err := <-done; !errors.Is(err, locks.ErrLost) {
+		t.Errorf("Do: %v, want ErrLost", err)
+	}
+}
