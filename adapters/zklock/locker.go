@@ -42,7 +42,8 @@ type Locker struct {
 // authentication, 2181 is the default port, and zk:// may be left out. The path
 // is Options.Root. A nil opts means the defaults.
 //
-// It returns when the session is there. Its errors are over
+// It returns when the session is there, or after Options.RequestTimeout or 3 s,
+// whichever is longer. Its errors are over
 // locks.ErrBadOption (the address, an option, or a session timeout that the
 // server does not keep), locks.ErrUnsupported (the server is older than 3.5; a
 // server that does not tell its version is believed to be newer) and
@@ -74,10 +75,14 @@ func Dial(servers string, opts *Options) (*Locker, error) {
 	return l, nil
 }
 
+// dialPatience is for Dial with a session so short that its request timeout is
+// no measure for a first connection.
+const dialPatience = 3 * time.Second
+
 // greet opens the first session and looks whether the server keeps what the
 // options ask for.
 func (l *Locker) greet() error {
-	ctx, cancel := context.WithTimeout(context.Background(), l.opts.requestTimeout())
+	ctx, cancel := context.WithTimeout(context.Background(), max(l.opts.requestTimeout(), dialPatience))
 	defer cancel()
 	s, err := l.join()
 	if err != nil {

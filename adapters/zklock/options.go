@@ -38,7 +38,7 @@ type Options struct {
 	// its deadline. The default, 0, is no limit.
 	MaxHold time.Duration
 
-	// RequestTimeout bounds Dial and TryAcquire as a whole, each request of
+	// RequestTimeout bounds TryAcquire as a whole, each request of
 	// Acquire (which then tries again on a new connection), and one attempt to
 	// release. The default is half the session timeout.
 	RequestTimeout time.Duration
