@@ -82,7 +82,7 @@ func TestWithdrawnWaiterPassesItsWakeOn(t *testing.T) {
 	one := acquiring(ctx, first, "a")
 	eventually(t, "the first waits", func() bool { return waiters(t, client, k) == 1 })
 	two := acquiring(t.Context(), second, "a")
-	r.settled(t)
+	r.settled(t, 2)
 	client.Del(t.Context(), k+"lock") // a release whose message the first got and the second did not
 	cancel()
 	<-one
@@ -309,4 +309,22 @@ func TestBrokenSubscriptionComesBack(t *testing.T) {
 		list, err := client.ClientList(t.Context()).Result()
 		return err == nil && !strings.Contains(list, "cmd=unsubscribe") && !strings.Contains(list, "cmd=ping")
 	})
+}
+
+func TestRenewalDoesNotTouchAnothersLock(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	l := newLocker(t, client, &redislock.Options{Prefix: prefix, TTL: 3 * time.Second})
+	lease := acquire(t, l, "a")
+	deadline := lease.Deadline()
+	client.Set(t.Context(), key(prefix, "a")+"lock", "1 another", time.Hour)
+	<-lease.Context().Done()
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, locks.ErrLost) || !time.Now().Before(deadline) {
+		t.Errorf("cause %v at %v before the deadline, want ErrLost from the renewal", cause, time.Until(deadline))
+	}
+	_ = lease.Release(t.Context())
+	if left := client.PTTL(t.Context(), key(prefix, "a")+"lock").Val(); left < 50*time.Minute {
+		t.Errorf("another's lock runs out in %v, want what it was", left)
+	}
 }

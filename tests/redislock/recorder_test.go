@@ -47,13 +47,13 @@ func isTake(keys []string, args []any) bool {
 	return isTTL
 }
 
-// settled waits until a waiter has nothing left to do but wait for its message:
-// it has asked, subscribed, and asked again.
-func (r *recorder) settled(t testing.TB) {
+// settled waits for so many answers: two for a waiter that has nothing left to
+// do but wait for its message. It has asked, subscribed, and asked again.
+func (r *recorder) settled(t testing.TB, answers int) {
 	t.Helper()
-	eventually(t, "the waiter has asked twice", func() bool {
+	eventually(t, "the waiters have asked twice", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return r.answered >= 2
+		return r.answered >= answers
 	})
 }

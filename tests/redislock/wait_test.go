@@ -50,7 +50,7 @@ func TestReleaseWakesTheLongestWaiterByMessage(t *testing.T) {
 	for range 3 {
 		r := &recorder{Client: newClient(t, addr)}
 		order = append(order, acquiring(t.Context(), newLocker(t, r, rarePolls(prefix)), "a"))
-		r.settled(t)
+		r.settled(t, 2)
 	}
 	for i, done := range order {
 		release(t, lease)
@@ -114,7 +114,7 @@ func TestRequestsPerHandoverDoNotGrowWithWaiters(t *testing.T) {
 					granted <- lease
 				}
 			}()
-			r.settled(t)
+			r.settled(t, 2)
 		}
 		counter.Reset()
 		heard := newClient(t, servers.SharedRedis(t)).Subscribe(ctx, key(prefix, "a")+"wake")
@@ -159,7 +159,7 @@ func TestDeadWaiterDelaysTheNextLittle(t *testing.T) {
 
 	r := &recorder{Client: client}
 	done := acquiring(t.Context(), newLocker(t, r, rarePolls(prefix)), "a")
-	r.settled(t)
+	r.settled(t, 2)
 	release(t, lease)
 	release(t, await(t, "the live waiter", done))
 }
@@ -243,4 +243,22 @@ func TestCancelledWaiterLeavesNothing(t *testing.T) {
 		t.Fatalf("TryAcquire after the cancelled one: %v", err)
 	}
 	release(t, lease)
+}
+
+// A release between the first question and the moment from which messages count
+// would be missed, so a waiter asks again also if the subscription exists.
+func TestJoiningWaiterAsksAgain(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	r := &recorder{Client: newClient(t, servers.SharedRedis(t))}
+	holder := newLocker(t, r.Client, rarePolls(prefix))
+	l := newLocker(t, r, rarePolls(prefix))
+	lease := acquire(t, holder, "a")
+	first := acquiring(t.Context(), l, "a")
+	r.settled(t, 2)
+	second := acquiring(t.Context(), l, "a")
+	r.settled(t, 4)
+	release(t, lease)
+	release(t, await(t, "the first waiter", first))
+	release(t, await(t, "the second waiter", second))
 }
