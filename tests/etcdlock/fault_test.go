@@ -87,7 +87,7 @@ func TestWaiterQueuesAgainWhen(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s := shared(t)
-			held := try(t, s.dial(t, s.addr, s.options()), "a")
+			held := try(t, s.dial(t, s.addr, s.long()), "a")
 			b := s.counted(t, s.options())
 			waiter := s.wait(t, b, "a", 2)
 			own := s.entries(t, "a")[1]
@@ -206,8 +206,8 @@ func TestCompactionDoesNotDisturbAWaiter(t *testing.T) {
 	t.Parallel()
 	srv := servers.StartEtcd(t, nil)
 	s := newSite(t, srv.Addr())
-	held := try(t, s.dial(t, s.addr, s.options()), "a")
-	waiter := s.wait(t, s.dial(t, s.addr, s.options()), "a", 2)
+	held := try(t, s.dial(t, s.addr, s.long()), "a")
+	waiter := s.wait(t, s.dial(t, s.addr, s.long()), "a", 2)
 	resp, err := s.direct.Put(t.Context(), "x", "x")
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +267,9 @@ func TestAKilledHoldersLockIsFreedAfterItsTime(t *testing.T) {
 func TestAGrantThatNobodyRenewsIsFreedWhileItsSharedLeaseGoesOn(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
-	l := s.dial(t, s.addr, s.options())
+	opts := s.options()
+	opts.TTL = 3 * time.Second
+	l := s.dial(t, s.addr, opts)
 	other := try(t, l, "other")
 	ctx, cancel := context.WithCancel(t.Context())
 	stuck := make(chan struct{})
