@@ -23,6 +23,7 @@ import (
 
 	"github.com/fencedkv/fencedkv/adapters/zklock"
 	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/servers"
 )
 
 func TestNodesBelongToTheIdentityThatMadeThem(t *testing.T) {
@@ -192,12 +193,7 @@ func TestAServerThatIsTooOldIsRefused(t *testing.T) {
 
 func TestDialSaysWhyNobodyAnswers(t *testing.T) {
 	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := ln.Addr().String()
-	ln.Close()
+	nobody := local(servers.FreePort(t))
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never answers
 	if err != nil {
 		t.Fatal(err)
@@ -234,12 +230,7 @@ func TestDialSaysWhyNobodyAnswers(t *testing.T) {
 func TestAServerThatIsAwayIsPassedOver(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := ln.Addr().String()
-	ln.Close()
+	nobody := local(servers.FreePort(t))
 	for range 4 { // the order is random
 		release(t, acquire(t, s.dial(t, nobody+","+s.addr+","+nobody, s.long()), "x"))
 	}

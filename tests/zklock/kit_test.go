@@ -1,7 +1,6 @@
 package zklock_test
 
 import (
-	"net"
 	"net/url"
 	"sync"
 	"testing"
@@ -119,12 +118,8 @@ func newService(s *site) *locktest.Service {
 			},
 		},
 		Secret: func(t testing.TB, password string) error {
-			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			nobody := ln.Addr().String()
-			ln.Close()
+			// Below the range from which the subtests beside this one listen.
+			nobody := local(servers.FreePort(t))
 			address := "zk://" + url.UserPassword("user", password).String() + "@" + nobody
 			l, err := zklock.Dial(address, &zklock.Options{SessionTimeout: time.Second})
 			if err == nil {
