@@ -76,6 +76,45 @@ func TestDoReleasesAfterPanicAndGoexit(t *testing.T) {
 	}
 }
 
+func TestDoContextEndsWithDo(t *testing.T) {
+	var left context.Context
+	if err := locks.Do(t.Context(), &one{grant: grant(time.Hour)}, "jobs", func(ctx context.Context, _ *locks.Lease) error {
+		left = ctx
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-left.Done():
+	default:
+		t.Error("the context outlives Do")
+	}
+}
+
+// TestDoContextIsDoneWhenTheLeaseIs: a worker may wait for Done and never call
+// Err.
+func TestDoContextIsDoneWhenTheLeaseIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := grant(time.Second)
+		err := locks.Do(t.Context(), &one{grant: g}, "jobs", func(ctx context.Context, lease *locks.Lease) error {
+			<-ctx.Done()
+			if got := time.Since(g.Sent); got != time.Second {
+				t.Errorf("Done after %v, want 1s", got)
+			}
+			if cause := context.Cause(ctx); !errors.Is(cause, locks.ErrLost) {
+				t.Errorf("the context ended with %v, want ErrLost", cause)
+			}
+			return context.Cause(lease.Context())
+		})
+		if !errors.Is(err, locks.ErrLost) {
+			t.Fatalf("Do = %v, want the loss", err)
+		}
+		if n := strings.Count(err.Error(), locks.ErrLost.Error()); n != 1 {
+			t.Errorf("Do = %v, which says %d times that the lease is lost", err, n)
+		}
+	})
+}
+
 func TestDoTellsOfALossBeforeTheFunctionReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &one{grant: grant(time.Hour)}

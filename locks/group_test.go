@@ -3,9 +3,11 @@ package locks_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/fencedkv/fencedkv/locks"
 )
@@ -76,6 +78,10 @@ func TestGrantThatArrivesDuringCloseIsGivenBack(t *testing.T) {
 			t.Fatalf("Close returned %v while a call was under way", err)
 		default:
 		}
+		cleaned := false
+		if !g.Go(func() { time.Sleep(time.Second); cleaned = true }) {
+			t.Error("Go refused work of a call that is under way")
+		}
 		released := false
 		late := grant(time.Hour)
 		late.Release = func(context.Context) error { released = true; return nil }
@@ -86,11 +92,54 @@ func TestGrantThatArrivesDuringCloseIsGivenBack(t *testing.T) {
 			t.Error("the late grant was not given back")
 		}
 		end()
-		end() // harmless
-		if err := <-closed; err != nil {
+		if err := <-closed; err != nil || !cleaned {
+			t.Errorf("Close = %v, cleanup done: %v", err, cleaned)
+		}
+	})
+}
+
+func TestEndOfACallCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g locks.Group
+		endFirst, _ := g.Begin("acquire", "jobs")
+		endSecond, _ := g.Begin("acquire", "jobs")
+		endFirst()
+		endFirst()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := g.Close(ctx); !errors.Is(err, locks.ErrCancelled) {
+			t.Errorf("Close = %v while a call is under way, want ErrCancelled", err)
+		}
+		endSecond()
+		if err := g.Close(t.Context()); err != nil {
 			t.Errorf("Close = %v", err)
 		}
 	})
+}
+
+func TestGroupForgetsLeasesThatHaveEnded(t *testing.T) {
+	var g locks.Group
+	kept := func() weak.Pointer[locks.Lease] {
+		end, err := g.Begin("acquire", "jobs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer end()
+		lease, _, err := g.NewLease(t.Context(), grant(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = lease.Release(t.Context())
+		return weak.Make(lease)
+	}()
+	for began := time.Now(); kept.Value() != nil; runtime.GC() {
+		if time.Since(began) > 10*time.Second {
+			t.Fatal("a released lease is never collected")
+		}
+	}
+	if err := g.Close(t.Context()); err != nil {
+		t.Errorf("Close = %v", err)
+	}
 }
 
 func TestCloseIsBoundedByItsContext(t *testing.T) {

@@ -18,8 +18,7 @@ type Lease struct {
 	cancel context.CancelCauseFunc
 
 	ended     chan struct{} // closed when the lease can no longer be trusted
-	attempted chan struct{} // closed when Release was called once
-	done      chan struct{} // closed when no goroutine of the lease is left
+	attempted chan struct{} // closed when Grant.Release was called once
 
 	mu        sync.Mutex
 	sent      time.Time // the renewal that the deadline counts from
@@ -31,7 +30,7 @@ type Lease struct {
 // NewLease starts a lease on a grant and the goroutine that renews it and
 // watches its deadline. That goroutine ends some time after the lease has
 // ended: when Grant.Release has settled. The values of ctx, but neither its
-// end nor its deadline, are handed on to Lease.Context.
+// end nor its deadline, are handed on to Lease.Context, Renew and Release.
 //
 // Third-party adapters call it, mostly through Group.NewLease; users of a
 // Locker never do.
@@ -45,13 +44,11 @@ func newLease(ctx context.Context, g Grant, onDone func(*Lease)) (*Lease, Contro
 		sent:      g.Sent,
 		ended:     make(chan struct{}),
 		attempted: make(chan struct{}),
-		done:      make(chan struct{}),
 	}
 	inner, cancel := context.WithCancelCause(fence.NewContext(context.WithoutCancel(ctx), g.Token))
 	l.ctx, l.cancel = &leaseContext{Context: inner, lease: l}, cancel
 	go func() {
 		defer onDone(l)
-		defer close(l.done)
 		l.watch()
 		l.remove()
 	}()

@@ -108,4 +108,7 @@ func TestErrorPrintsWithoutItsParts(t *testing.T) {
 	if got := (&locks.Error{Op: "acquire"}).Error(); !strings.Contains(got, "acquire") {
 		t.Errorf("text %q, want the operation in it", got)
 	}
+	if got := (&locks.Error{Op: "close", Kind: locks.ErrCancelled}).Error(); strings.Contains(got, `""`) {
+		t.Errorf("text %q names a lock without a name", got)
+	}
 }

@@ -66,6 +66,75 @@ func TestReleaseHasATimeoutOfItsOwn(t *testing.T) {
 	})
 }
 
+func TestReleaseTimeoutIsFiveSecondsByDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := grant(time.Minute)
+		g.ReleaseWindow = time.Second
+		g.Release = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		lease, _ := locks.NewLease(t.Context(), g)
+		_ = lease.Release(t.Context())
+		if got := time.Since(g.Sent); got != 5*time.Second {
+			t.Errorf("Release took %v, want 5s", got)
+		}
+	})
+}
+
+// TestRemovalWaitsForTheRenewalUnderWay: a renewal that comes later might undo it.
+func TestRemovalWaitsForTheRenewalUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		renewing := false
+		g := grant(time.Minute)
+		g.RenewEvery = time.Second
+		g.Renew = func(ctx context.Context) error {
+			renewing = true
+			<-ctx.Done()
+			time.Sleep(time.Millisecond)
+			renewing = false
+			return ctx.Err()
+		}
+		g.Release = func(context.Context) error {
+			if renewing {
+				t.Error("the entry is removed while a renewal is under way")
+			}
+			return nil
+		}
+		lease, _ := locks.NewLease(t.Context(), g)
+		time.Sleep(1500 * time.Millisecond)
+		if err := lease.Release(t.Context()); err != nil {
+			t.Errorf("Release = %v", err)
+		}
+		if got, want := time.Since(g.Sent), 1501*time.Millisecond; got != want {
+			t.Errorf("Release was over after %v, want %v: it cuts the renewal short", got, want)
+		}
+	})
+}
+
+func TestRequestsCarryTheValuesOfAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		seen := make(chan any, 2)
+		g := grant(time.Minute)
+		g.RenewEvery = time.Second
+		g.Renew = func(ctx context.Context) error { seen <- ctx.Value(key{}); return locks.ErrLost }
+		g.Release = func(ctx context.Context) error { seen <- ctx.Value(key{}); return nil }
+		_, _ = locks.NewLease(context.WithValue(t.Context(), key{}, "trace"), g)
+		for _, request := range []string{"renewal", "release"} {
+			if got := <-seen; got != "trace" {
+				t.Errorf("the context of the %s carries %v, want the value of the caller's", request, got)
+			}
+		}
+	})
+}
+
+func TestGrantWithoutEntryIsReleased(t *testing.T) {
+	g := grant(time.Hour)
+	g.Release = nil
+	lease, _ := locks.NewLease(t.Context(), g)
+	if err := lease.Release(t.Context()); err != nil || lease.Name() != g.Name {
+		t.Errorf("Release of %q = %v, want nil", lease.Name(), err)
+	}
+}
+
 func TestUnknownRemovalIsTriedAgainUntilItIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, last := range []error{nil, locks.ErrLost} {
@@ -98,7 +167,9 @@ func TestRemovalGivesUpWhenTheServiceMustHaveForgotten(t *testing.T) {
 		settled := make(chan error, 1)
 		g := grant(10 * time.Second)
 		g.Settled = func(err error) { settled <- err }
-		g.Release = func(context.Context) error { return errAway }
+		calls, warned := 0, 0
+		g.Release = func(context.Context) error { calls++; return errAway }
+		g.Warn = func(string, error) { warned++ }
 		lease, _ := locks.NewLease(t.Context(), g)
 		_ = lease.Release(t.Context())
 		if err := <-settled; !errors.Is(err, errAway) {
@@ -106,6 +177,9 @@ func TestRemovalGivesUpWhenTheServiceMustHaveForgotten(t *testing.T) {
 		}
 		if got := time.Since(g.Sent); got < 10*time.Second || got > 12*time.Second {
 			t.Errorf("gave up after %v, want about the lease time", got)
+		}
+		if calls < 10 || calls > 30 || warned != calls-1 {
+			t.Errorf("the service was asked %d times in 10 s with %d warnings, want 10 to 30 and one for each but the last", calls, warned)
 		}
 	})
 }
