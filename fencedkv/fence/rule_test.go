@@ -140,6 +140,22 @@ func TestRefusalTellsLongLineagesApart(t *testing.T) {
 	}
 }
 
+// TestRefusalOfABareNumberAccusesNoHolder: two clients without an id are not one
+// client that came back.
+func TestRefusalOfABareNumberAccusesNoHolder(t *testing.T) {
+	_, err := fence.Admit("r", fence.Number(33), mark(fence.Number(34)))
+	if strings.Contains(err.Error(), "same holder") {
+		t.Errorf("the text %q speaks of the same holder", err)
+	}
+}
+
+func TestRefusalSaysTheTimeInUTC(t *testing.T) {
+	highest := fence.Mark{Token: fence.Number(34), RaisedAt: raisedAt.In(time.FixedZone("", 3600))}
+	if _, err := fence.Admit("r", fence.Number(33), highest); !strings.Contains(err.Error(), "2026-01-02T03:04:05") {
+		t.Errorf("the text %q does not say the time in UTC", err)
+	}
+}
+
 func TestNothingIsSaidOfAnUnknownTime(t *testing.T) {
 	highest := fence.Mark{Token: fence.Number(34)}
 	_, err := fence.Admit("r", fence.Number(33), highest)

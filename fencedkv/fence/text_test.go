@@ -169,7 +169,7 @@ func TestJSONOfTokensThatAreNone(t *testing.T) {
 	if data, err := json.Marshal(fence.Token{}); string(data) != `""` || err != nil {
 		t.Errorf("Marshal of the zero Token = %s, %v; want an empty string", data, err)
 	}
-	var got fence.Token
+	got := fence.Number(34) // what was there before
 	if err := json.Unmarshal([]byte(`""`), &got); err != nil || !got.IsZero() {
 		t.Errorf("Unmarshal of the empty string = %v, %v; want the zero Token", got, err)
 	}
@@ -194,6 +194,9 @@ func TestMarkKeepsItsTimeThroughJSON(t *testing.T) {
 		if err := json.Unmarshal(data, &got); err != nil || got != want {
 			t.Errorf("%v became %s and then %v, %v", want, data, got, err)
 		}
+	}
+	if data, err := json.Marshal(fence.Mark{Token: fence.Number(34)}); string(data) != `{"token":"34"}` || err != nil {
+		t.Errorf("a Mark without a time became %s, %v", data, err)
 	}
 	var m fence.Mark
 	if err := json.Unmarshal([]byte(`{"token":"x"}`), &m); !errors.Is(err, fence.ErrBadToken) {
