@@ -11,7 +11,9 @@ const (
 // Token is a fencing token: one grant's place in a sequence of grants.
 //
 // The zero Token is "no token"; no guard admits it. Tokens are comparable with
-// == and safe to copy and to use concurrently.
+// == and safe to copy and to use concurrently. Give a Token or a Mark in a struct
+// a field name: a struct that embeds one takes over its text and JSON form, and
+// loses its other fields there.
 type Token struct {
 	// Lineage names the unbroken numbering that Seq belongs to and the lock
 	// that it numbers. Two tokens can be ordered only if their lineages are
