@@ -119,16 +119,10 @@ func (c *leaseContext) Err() error {
 	return c.Context.Err()
 }
 
-// elapsed is the larger of what the two clocks say: see the package's Caveats.
-func elapsed(since time.Time) time.Duration {
-	now := time.Now()
-	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
-}
-
 func (l *Lease) remaining() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.grant.Validity - elapsed(l.sent)
+	return l.grant.Validity - Elapsed(l.sent)
 }
 
 // expire ends the lease if its time is over.
@@ -167,7 +161,7 @@ func (l *Lease) end(cause error) {
 func (l *Lease) renewed(sent time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.cause != nil || l.pastHold() || elapsed(l.sent) >= l.grant.Validity {
+	if l.cause != nil || l.pastHold() || Elapsed(l.sent) >= l.grant.Validity {
 		return false
 	}
 	if sent.After(l.sent) {
@@ -183,7 +177,7 @@ func (l *Lease) wantsRenewal() bool {
 }
 
 func (l *Lease) pastHold() bool {
-	return l.noRenewal || l.grant.MaxHold > 0 && elapsed(l.grant.Sent) >= l.grant.MaxHold
+	return l.noRenewal || l.grant.MaxHold > 0 && Elapsed(l.grant.Sent) >= l.grant.MaxHold
 }
 
 // stopRenewing lets the lease run out at its deadline.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
 )
@@ -57,12 +56,4 @@ func NewHolder() string {
 		return '_'
 	}, host)
 	return fmt.Sprintf("%.64s.%d.%s", host, os.Getpid(), rand.Text())
-}
-
-// Validity returns how much of a lease time of ttl a holder may trust: ttl less
-// 1 % for clocks that run at different speed and 2 ms for the time that it
-// takes to signal the end. It is not positive for a ttl below about 2 ms, which
-// an adapter must refuse.
-func Validity(ttl time.Duration) time.Duration {
-	return ttl - ttl/100 - 2*time.Millisecond
 }

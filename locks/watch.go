@@ -27,7 +27,7 @@ func (l *Lease) watch() {
 		l.expire()
 		nap := l.nap()
 		if l.grant.Renew != nil && !renewing && l.wantsRenewal() {
-			due := pause - elapsed(last)
+			due := pause - Elapsed(last)
 			if due <= 0 {
 				renewing = true
 				go func() { results <- result{l.renew(ctx)} }()
@@ -93,7 +93,7 @@ func (l *Lease) remove() {
 		if first {
 			close(l.attempted)
 		}
-		if known || elapsed(started) >= l.grant.releaseWindow() {
+		if known || Elapsed(started) >= l.grant.releaseWindow() {
 			if known {
 				err = nil
 			}

@@ -167,7 +167,7 @@ func (e *entry) settled(err error) {
 func (e *entry) remove() {
 	defer e.s.leave(e)
 	err := e.removeOnce()
-	for start := time.Now(); err != nil && elapsed(start) < e.s.opts.ttl() && e.s.exists(); {
+	for start := time.Now(); err != nil && locks.Elapsed(start) < e.s.opts.ttl() && e.s.exists(); {
 		e.s.retire()
 		e.s.log.Warn("etcdlock: cleanup", "key", e.key, "error", err)
 		time.Sleep(retryPause)

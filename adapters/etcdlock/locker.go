@@ -102,7 +102,7 @@ func (l *Locker) Close(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return &locks.Error{Op: "close", Kind: locks.ErrCancelled, Err: context.Cause(ctx)}
+		return &locks.Error{Op: "close", Kind: locks.ErrCancelled, Err: ctx.Err()}
 	}
 }
 
@@ -118,13 +118,6 @@ func (l *Locker) detached() (context.Context, context.CancelFunc) {
 }
 
 func (l *Locker) validity() time.Duration { return locks.Validity(l.opts.ttl()) }
-
-// elapsed is the larger of what the monotonic and the wall clock say, as in
-// package locks.
-func elapsed(since time.Time) time.Duration {
-	now := time.Now()
-	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
-}
 
 // sleep waits for d, and reports whether it did before ctx was done.
 func sleep(ctx context.Context, d time.Duration) bool {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/fencedkv/fencedkv/locks"
 )
 
 // session is an etcd lease and the entries that hang on it. It is renewed until
@@ -104,11 +106,11 @@ func (s *session) end(reason error, missing bool) {
 func (s *session) usable() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.retiring && elapsed(s.sent) < s.validity()
+	return !s.retiring && locks.Elapsed(s.sent) < s.validity()
 }
 
 // fresh reports whether a grant would have at least half of its time.
-func (s *session) fresh() bool { return elapsed(s.lastSent()) < s.validity()/2 }
+func (s *session) fresh() bool { return locks.Elapsed(s.lastSent()) < s.validity()/2 }
 
 func (s *session) lastSent() time.Time {
 	s.mu.Lock()
@@ -130,7 +132,7 @@ func (s *session) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for s.wanted() {
-		if left := s.validity() - elapsed(s.lastSent()); left <= 0 {
+		if left := s.validity() - locks.Elapsed(s.lastSent()); left <= 0 {
 			s.end(fmt.Errorf("its time of %v was over before it was renewed", s.validity()), false)
 			break
 		}
@@ -175,7 +177,7 @@ func (s *session) busy() bool {
 // etcd has forgotten the lease by itself.
 func (s *session) revoke() {
 	s.end(errors.New("the shared lease was given back"), false)
-	for tried := false; s.exists() && (!tried || elapsed(s.lastSent()) < s.opts.ttl()); tried = true {
+	for tried := false; s.exists() && (!tried || locks.Elapsed(s.lastSent()) < s.opts.ttl()); tried = true {
 		if tried {
 			time.Sleep(retryPause)
 		}

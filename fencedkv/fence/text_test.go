@@ -179,8 +179,12 @@ func TestJSONOfTokensThatAreNone(t *testing.T) {
 	if err := json.Unmarshal([]byte(`34`), &got); err == nil {
 		t.Error("Unmarshal of a JSON number succeeded; numbers are not exact in JSON")
 	}
-	if _, err := json.Marshal(fence.Token{Lineage: "l"}); !errors.Is(err, fence.ErrNoToken) {
-		t.Errorf("Marshal of a lineage without a number: %v, want ErrNoToken", err)
+	data, err := json.Marshal(fence.Token{Lineage: "l"})
+	if err != nil || string(data) != `"0@l"` {
+		t.Errorf("Marshal of a lineage without a number = %s, %v; want text for the log", data, err)
+	}
+	if err := json.Unmarshal(data, &got); !errors.Is(err, fence.ErrNoToken) {
+		t.Errorf("Unmarshal of a lineage without a number: %v, want ErrNoToken", err)
 	}
 }
 

@@ -118,9 +118,9 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// copyTree copies what git tracks, as it is in the work tree.
+// copyTree copies what git does not ignore, as it is in the work tree.
 func copyTree(ctx context.Context, from, to string) error {
-	cmd := exec.CommandContext(ctx, "git", "-C", from, "ls-files", "-z")
+	cmd := exec.CommandContext(ctx, "git", "-C", from, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("list the files of %s: %w", from, err)
