@@ -230,6 +230,15 @@ func TestMissingMarkIsNotBelieved(t *testing.T) {
 			refused(t, damaged(t, func(tx *bbolt.Tx) error { return hide(tx, "r0101", under) }), "r0101")
 		})
 	}
+	t.Run("all are missing, and Open compares none", func(t *testing.T) {
+		refused(t, damaged(t, func(tx *bbolt.Tx) error {
+			if err := tx.DeleteBucket([]byte("marks")); err != nil {
+				return err
+			}
+			_, err := tx.CreateBucket([]byte("marks"))
+			return err
+		}), "r0101") // it holds no data
+	})
 	t.Run("all are missing", func(t *testing.T) {
 		path := filled(t, 3)
 		raw(t, path, func(tx *bbolt.Tx) error {

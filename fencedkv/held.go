@@ -2,11 +2,9 @@ package fencedkv
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
-	"github.com/fencedkv/fencedkv/fencedkv/internal/engine"
 	"github.com/fencedkv/fencedkv/locks"
 )
 
@@ -104,9 +102,6 @@ func (h *Held) write(ctx context.Context, call func(context.Context) error) erro
 	}
 	return h.during(func() error {
 		lease := h.lease.Context()
-		if lease.Err() != nil {
-			return fmt.Errorf("fencedkv: not applied: %w", engine.Ended(lease))
-		}
 		inner, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		defer context.AfterFunc(lease, func() { cancel(context.Cause(lease)) })()
