@@ -30,7 +30,9 @@
 // Functions given to Update and View run on their caller's goroutine. They use
 // the transaction that they get: a call of the store with their context is
 // [ErrNested], and so are a write with any context and Close on their goroutine.
-// A function that waits for another goroutine that writes waits for ever.
+// A function of Update that waits for another goroutine that writes waits for
+// ever; one of View does where the file has to grow for it and no address space
+// can be reserved (32-bit platforms and Windows).
 //
 // # File format
 //
