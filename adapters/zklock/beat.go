@@ -22,10 +22,10 @@ type member struct {
 const maxChecks = 256
 
 // beatEvery is the time from one transaction that proves the session alive to
-// the next. The time proven by one is at most a quarter of the timeout, and the
-// distance of two touches, before it: so that after a transaction more than
-// half of the timeout is left for the next ones.
-func beatEvery(timeout time.Duration) time.Duration { return timeout / 6 }
+// the next. What one proves is a quarter of the timeout ago, and up to the
+// distance of two transactions more; so that when the next one is due, half of
+// the timeout is left for it and those after it.
+func beatEvery(timeout time.Duration) time.Duration { return timeout / 8 }
 
 // addMember has the grant renewed until dropMember. If the session is dead the
 // grant is lost.

@@ -27,7 +27,7 @@
 // # Leases
 //
 // A Locker has one session, which its grants share. Its timeout is the one that
-// the server negotiated. While there are grants, one transaction every sixth of
+// the server negotiated. While there are grants, one transaction every eighth of
 // it checks that their nodes are still there. The lease time is counted from
 // the last sign of life that the leader is known to have seen: a server that is
 // cut off from its leader still answers pings, but pings reach the leader

@@ -19,6 +19,9 @@ import (
 // must tell a removed entry from one that ran out.
 var kitServer = &servers.ZooKeeperOptions{Config: []string{"maxSessionTimeout=60000", "maxClientCnxns=0"}}
 
+// A lease lives on through a pause of the server of half of this.
+const kitTTL = 1500 * time.Millisecond
+
 func TestKit(t *testing.T) {
 	srv := servers.StartZooKeeper(t, kitServer)
 	locktest.Run(t, func(t *testing.T) *locktest.Service {
@@ -52,10 +55,11 @@ func newService(s *site) *locktest.Service {
 		return lockers[l]
 	}
 	return &locktest.Service{
-		TTL:    time.Second,
+		TTL:    kitTTL,
 		MaxTTL: 60 * time.Second,
 		New: func(t testing.TB, c locktest.Config) locks.Locker {
 			opts := s.options()
+			opts.SessionTimeout = kitTTL
 			if c.TTL != 0 {
 				opts.SessionTimeout = c.TTL.Truncate(time.Millisecond)
 			}
