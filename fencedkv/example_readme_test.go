@@ -7,9 +7,11 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/fencedkv/fencedkv/fencedkv"
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
+	"github.com/fencedkv/fencedkv/locks/memlock"
 )
 
 // The README's first lines of code.
@@ -38,4 +40,45 @@ func Example() {
 	// Output:
 	// <nil>
 	// true true
+}
+
+// The README's second piece of code: a withdrawal under the lock of an adapter.
+func Example_withdraw() {
+	path, remove := scratch()
+	defer remove()
+	ctx := context.Background()
+	store, err := fencedkv.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	account := store.Resource("accounts/42")
+	if err := account.Put(ctx, fence.Token{Seq: 1, Lineage: "mem:example:accounts/42"}, []byte("balance"), []byte("100")); err != nil {
+		log.Fatal(err)
+	}
+
+	server := memlock.NewServer(&memlock.ServerOptions{ID: "example", First: 2})
+	locker, err := server.NewLocker(nil) // or redislock.Dial, etcdlock.Dial, zklock.Dial
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locker.Close(ctx)
+
+	err = account.Exclusive(ctx, locker, func(ctx context.Context, h *fencedkv.Held) error {
+		balance, err := h.Get(ctx, []byte("balance"))
+		if err != nil {
+			return err
+		}
+		n, err := strconv.Atoi(string(balance))
+		if err != nil {
+			return err
+		}
+		return h.Put(ctx, []byte("balance"), []byte(strconv.Itoa(n-30)))
+	})
+	fmt.Println(err)
+	balance, err := account.Get(ctx, []byte("balance"))
+	fmt.Println(string(balance), err)
+	// Output:
+	// <nil>
+	// 70 <nil>
 }

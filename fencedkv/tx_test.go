@@ -1,6 +1,7 @@
 package fencedkv_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -222,6 +223,21 @@ func TestTransactionEndsUnderConcurrentUse(t *testing.T) {
 	must(t, r.View(t.Context(), func(_ context.Context, tx *fencedkv.ReadTx) error { use(tx.Get); return nil }))
 	must(t, r.Update(t.Context(), token(1, ""), func(_ context.Context, tx *fencedkv.Tx) error { use(tx.Get); return nil }))
 	wg.Wait()
+}
+
+// TestReadsOutliveTheirPages: bbolt writes new pages over those of old values.
+func TestReadsOutliveTheirPages(t *testing.T) {
+	r := open(t, nil).Resource("r")
+	page := func(c byte) []byte { return bytes.Repeat([]byte{c}, 10_000) }
+	must(t, r.Put(t.Context(), token(1, ""), b("k"), page('a')))
+	got, err := r.Get(t.Context(), b("k"))
+	must(t, err)
+	for range 10 {
+		must(t, r.Put(t.Context(), token(1, ""), b("k"), page('b')))
+	}
+	if !bytes.Equal(got, page('a')) {
+		t.Errorf("the value that was read has become %.3q..., want aaa...", got)
+	}
 }
 
 func TestReadsAndWritesCopy(t *testing.T) {

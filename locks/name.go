@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
 )
@@ -45,15 +46,20 @@ func Lineage(kind, identity string) string {
 // host name, process id and 128 random bits, such as "web-3.4711.K7Q...". The
 // first two are for the person who reads a refusal; only the last one counts.
 func NewHolder() string {
-	host, err := os.Hostname()
-	if err != nil || host == "" {
-		host = "unknown"
+	return fmt.Sprintf("%s.%d.%s", host(), os.Getpid(), rand.Text())
+}
+
+// host is the name of this machine, as far as it can stand in a holder.
+var host = sync.OnceValue(func() string {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		return "unknown"
 	}
-	host = strings.Map(func(r rune) rune {
+	name = strings.Map(func(r rune) rune {
 		if r == '-' || r == '.' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
 			return r
 		}
 		return '_'
-	}, host)
-	return fmt.Sprintf("%.64s.%d.%s", host, os.Getpid(), rand.Text())
-}
+	}, name)
+	return name[:min(len(name), 64)]
+})

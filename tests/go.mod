@@ -11,9 +11,7 @@ require (
 
 require (
 	github.com/fatih/color v1.19.0 // indirect
-	go.etcd.io/bbolt v1.5.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
-	pgregory.net/rapid v1.3.0 // indirect
 )
 
 require (

@@ -172,7 +172,7 @@ func (a *attempt) again(ctx context.Context, err error, seen *error) bool {
 func (a *attempt) grant(ctx context.Context) (*locks.Lease, error) {
 	var none error
 	sent, validity := a.s.lease()
-	for elapsed(sent) > validity*2/3 {
+	for locks.Elapsed(sent) > validity*2/3 {
 		missing, err := a.s.check(ctx, []string{a.entry})
 		switch {
 		case err != nil && !a.again(ctx, err, &none):
@@ -180,7 +180,7 @@ func (a *attempt) grant(ctx context.Context) (*locks.Lease, error) {
 		case err == nil && missing >= 0:
 			return nil, errGone
 		}
-		if sent, validity = a.s.lease(); elapsed(sent) > validity*2/3 && !sleep(ctx, validity/16) {
+		if sent, validity = a.s.lease(); locks.Elapsed(sent) > validity*2/3 && !sleep(ctx, validity/16) {
 			return nil, ctx.Err()
 		}
 	}
@@ -231,10 +231,4 @@ func (a *attempt) token(ctx context.Context) (fence.Token, error) {
 		Seq: uint64(seq) + 1, Holder: a.holder,
 		Lineage: locks.Lineage("zkseq", numbering(a.lock, a.stat)),
 	}, nil
-}
-
-// elapsed is the larger of what the two clocks say, as in package locks.
-func elapsed(since time.Time) time.Duration {
-	now := time.Now()
-	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }

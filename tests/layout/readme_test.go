@@ -3,6 +3,7 @@ package layout_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -46,13 +47,15 @@ func TestReadmeShowsCodeEarly(t *testing.T) {
 // TestReadmeNamesOnlyTargetsThatExist: each `make TARGET` is in the Makefile.
 func TestReadmeNamesOnlyTargetsThatExist(t *testing.T) {
 	makefile := read(t, "../../Makefile")
+	named := regexp.MustCompile("(?m)(?:`|^    )make ([a-z-]+)")
 	for _, file := range []string{"README.md", "CONTRIBUTING.md"} {
-		words := strings.FieldsFunc(read(t, filepath.Join("../..", file)), func(r rune) bool {
-			return strings.ContainsRune(" \n`,.;:()", r)
-		})
-		for i, word := range words[:len(words)-1] {
-			if word == "make" && !strings.Contains(makefile, "\n"+words[i+1]+":") {
-				t.Errorf("%s names `make %s`, which the Makefile does not have", file, words[i+1])
+		targets := named.FindAllStringSubmatch(read(t, filepath.Join("../..", file)), -1)
+		if len(targets) == 0 {
+			t.Errorf("%s names no target", file)
+		}
+		for _, target := range targets {
+			if !strings.Contains(makefile, "\n"+target[1]+":") {
+				t.Errorf("%s names `make %s`, which the Makefile does not have", file, target[1])
 			}
 		}
 	}
