@@ -117,11 +117,11 @@ func TestNothingRevivesALeaseWhoseTimeIsOver(t *testing.T) {
 	for range 100 {
 		g := grant(time.Hour)
 		g.Sent = g.Sent.Add(-time.Hour)
-		lease, control := locks.NewLease(t.Context(), g)
+		_, control := locks.NewLease(t.Context(), g)
 		if control.Renewed(time.Now()) {
 			t.Fatal("the lease was renewed after its deadline")
 		}
-		lease, _ = locks.NewLease(t.Context(), g)
+		lease, _ := locks.NewLease(t.Context(), g)
 		if err := lease.Release(t.Context()); !errors.Is(err, locks.ErrLost) {
 			t.Fatalf("Release = %v, want ErrLost", err)
 		}
