@@ -34,7 +34,7 @@ func (l *Locker) ready(ctx context.Context) error {
 	}
 	info, err := call(ctx, l, func(ctx context.Context) (string, error) { return l.client.Info(ctx).Result() })
 	switch {
-	case redis.HasErrorPrefix(err, "NOPERM"), redis.HasErrorPrefix(err, "ERR unknown command"):
+	case redis.HasErrorPrefix(err, "NOPERM"), redis.HasErrorPrefix(err, unknownCommand):
 		l.log.Debug("redislock: the server does not tell its version and eviction policy", "reason", err)
 	case err != nil:
 		return fmt.Errorf("INFO: %w", err)
@@ -64,11 +64,8 @@ func checkVersion(version string) error {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	a, err := strconv.Atoi(major)
-	if err != nil {
-		return nil
-	}
 	b, _ := strconv.Atoi(minor)
-	if a > minMajor || a == minMajor && b >= minMinor {
+	if old := err == nil && (a < minMajor || a == minMajor && b < minMinor); !old {
 		return nil
 	}
 	return &locks.Error{Op: "check version", Kind: locks.ErrUnsupported,

@@ -12,11 +12,15 @@ import (
 
 // Client is what a Locker needs of a connection to Redis. *redis.Client (also
 // the one that redis.NewFailoverClient makes for Sentinel), *redis.ClusterClient
-// and redis.UniversalClient have it.
+// and redis.UniversalClient have it. A *redis.Ring is refused by New: when one of
+// its servers does not answer, the same lock is free on another.
 //
 // Set ContextTimeoutEnabled in the client's options. Without it a request that
 // gets no answer keeps its connection until the client's ReadTimeout is over,
 // its retries included. No call of the Locker waits for that, but Close does.
+// Set DialerRetries to 1 as well. With the default a refused connection takes
+// half a second and more, and a shorter Options.RequestTimeout then tells "no
+// reply" and not the reason. Dial sets both.
 type Client interface {
 	redis.Scripter
 	Info(ctx context.Context, section ...string) *redis.StringCmd

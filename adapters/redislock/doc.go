@@ -23,7 +23,8 @@
 //	key                     type    content                         expires
 //	PREFIX:{NAME}:lock      string  "NUMBER HOLDER"                 TTL after the last renewal
 //	PREFIX:{NAME}:last      string  the last grant, the same text,  a day after NUMBER read as
-//	                                and " released" if it was       microseconds since 1970
+//	                                and " released" if it was       microseconds since 1970, and
+//	                                                                after the last renewal
 //	PREFIX:{NAME}:queue     zset    waiters by time of arrival      2 TTL after the last poll
 //	PREFIX:{NAME}:alive     zset    waiters by time when forgotten  the same
 //	PREFIX:{NAME}:gone:ID   string  empty; a withdrawn attempt      2 TTL + 1 min
@@ -32,7 +33,8 @@
 // An ACL user needs those keys and channels and the commands EVAL, EVALSHA, GET,
 // SET, DEL, EXISTS, PEXPIRE, PTTL, TIME, ZADD, ZREM, ZRANGE, ZRANGEBYSCORE, ZRANK,
 // ZCOUNT, PUBLISH, SUBSCRIBE, UNSUBSCRIBE and PING; INFO is asked for and not
-// needed. A user without the channels waits by polling.
+// needed, and Options.WaitReplicas needs WAIT. A user without the channels waits
+// by polling.
 //
 // # Waiting
 //
@@ -44,15 +46,16 @@
 //
 // Replication is asynchronous. A failover can forget a grant, and then two
 // holders believe in the lock; an old primary that was cut off may go on
-// granting for as long as clients reach it. The numbers still differ, and the
-// newer is higher unless the new primary's clock is behind by more than the
-// failover took, or both primaries grant at once. Options.WaitReplicas narrows
-// this and does not close it.
+// granting for as long as clients reach it. The newer number is still higher,
+// unless the new primary's clock is behind by more than the failover took, or both
+// primaries grant at once; if two are equal, the holders differ.
+// Options.WaitReplicas narrows this and does not close it.
 //
 // If the server's clock is set back and its memory is lost, numbers go back: a
 // guarded resource then refuses the new holders until the clock has caught up.
-// The clock alone set back is harmless; set forward by hours it ends leases early,
-// before their holders know.
+// The clock alone set back by less than a day is harmless; by more, a number may
+// have been forgotten by its age. Set forward it ends leases early, before their
+// holders know.
 //
 // maxmemory-policy must be noeviction, because every key here may be evicted by
 // the volatile policies too. A warning is logged for any other.
@@ -64,6 +67,8 @@
 // Some copy of a request may reach the server late, after a connection was lost.
 // Copies for the last grant and for withdrawn attempts are recognized and refused.
 // A copy older than that can take a free lock for nobody, until TTL is over.
+// A release whose reply was lost reports locks.ErrLost if the next holder had the
+// lock before the client asked again.
 //
 // Two Redis servers, or two databases of one, that use the same prefix number the
 // same lineage. Use a prefix for each, if their tokens reach one resource.

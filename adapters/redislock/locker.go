@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/fencedkv/fencedkv/locks"
 )
@@ -45,8 +46,16 @@ func New(client Client, o *Options) (*Locker, error) {
 	if client == nil {
 		return nil, badOption(errors.New("the client is nil"))
 	}
+	if _, isRing := client.(*redis.Ring); isRing {
+		return nil, badOption(errors.New("the client is a *redis.Ring, which moves a held lock to another server " +
+			"when its own does not answer; use one server, Sentinel or a Cluster"))
+	}
 	if err := o.validate(); err != nil {
 		return nil, err
+	}
+	if o != nil {
+		own := *o // the caller may use its own for the next Locker
+		o = &own
 	}
 	if o.waitReplicas() > 0 {
 		_, isCluster := client.(cluster)

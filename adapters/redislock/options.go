@@ -127,7 +127,7 @@ func (o *Options) validate() error {
 	case o == nil:
 		return nil
 	case len(o.Prefix) > maxPrefix || strings.ContainsFunc(o.Prefix, func(r rune) bool { return !plain(r) }):
-		return badOption(fmt.Errorf("Prefix is %q; use at most %d letters, digits and %q", o.Prefix, maxPrefix, "._/:-"))
+		return badOption(fmt.Errorf("the Prefix is %q; use at most %d letters, digits and %q", o.Prefix, maxPrefix, "._/:-"))
 	case o.TTL != 0 && (o.TTL < MinTTL || o.TTL > MaxTTL):
 		return badOption(fmt.Errorf("TTL is %v; use %v to %v", o.TTL, MinTTL, MaxTTL))
 	case o.MaxHold < 0:

@@ -64,15 +64,23 @@ func TestShortestTTLLeavesTimeToWork(t *testing.T) {
 	}
 }
 
-func TestNilClientIsRefused(t *testing.T) {
-	if _, err := redislock.New(nil, nil); !errors.Is(err, locks.ErrBadOption) {
-		t.Errorf("New(nil): %v, want ErrBadOption", err)
+func TestOptionsAreTheCallersAgainAfterNew(t *testing.T) {
+	var asked []any
+	s := &stub{reply: []any{"granted", "7"}, asked: func(args []any) { asked = args }}
+	o := &redislock.Options{TTL: time.Minute}
+	l, err := redislock.New(s, o)
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestWaitReplicasNeedsAClientWithPipelines(t *testing.T) {
-	if _, err := redislock.New(&stub{}, &redislock.Options{WaitReplicas: 1}); !errors.Is(err, locks.ErrBadOption) {
-		t.Errorf("New: %v, want ErrBadOption", err)
+	*o = redislock.Options{TTL: time.Hour}
+	if _, err := l.Acquire(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if want := (2 * time.Minute).Milliseconds(); len(asked) != 3 || asked[2] != want {
+		t.Errorf("the take has the arguments %v, want the id, TTL, and %d ms of patience", asked, want)
+	}
+	if err := l.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -116,13 +124,17 @@ type stub struct {
 	info  string
 	reply any
 	err   error
+	asked func(args []any) // of each script; nil does not look
 }
 
 func (s *stub) Info(context.Context, ...string) *redis.StringCmd {
 	return redis.NewStringResult(s.info, nil)
 }
 
-func (s *stub) EvalSha(context.Context, string, []string, ...any) *redis.Cmd {
+func (s *stub) EvalSha(_ context.Context, _ string, _ []string, args ...any) *redis.Cmd {
+	if s.asked != nil {
+		s.asked(args)
+	}
 	return redis.NewCmdResult(s.reply, s.err)
 }
 

@@ -42,13 +42,16 @@ func call[T any](ctx context.Context, l *Locker, request func(context.Context) (
 	}
 }
 
+// unknownCommand is for redis.HasErrorPrefix, which does not want the "ERR ".
+const unknownCommand = "unknown command"
+
 // hopeless reports whether asking again would give the same answer.
 func hopeless(err error) bool {
 	if errors.Is(err, redis.ErrClosed) || errors.Is(err, locks.ErrUnsupported) ||
 		errors.Is(err, locks.ErrBadOption) || errors.Is(err, locks.ErrClosed) {
 		return true
 	}
-	for _, prefix := range []string{"NOAUTH", "WRONGPASS", "NOPERM", "WRONGTYPE", "DENIED", "CROSSSLOT", "ERR unknown command"} {
+	for _, prefix := range []string{"NOAUTH", "WRONGPASS", "NOPERM", "WRONGTYPE", "DENIED", "CROSSSLOT", unknownCommand, "DB index"} {
 		if redis.HasErrorPrefix(err, prefix) {
 			return true
 		}
@@ -64,7 +67,7 @@ func failure(op, name string, err error) error {
 			kind = k
 		}
 	}
-	if e := (*locks.Error)(nil); errors.As(err, &e) && e.Kind == kind {
+	if e, ok := errors.AsType[*locks.Error](err); ok && errors.Is(e.Kind, kind) {
 		err = e.Err
 	}
 	return &locks.Error{Op: op, Name: name, Kind: kind, Err: err}

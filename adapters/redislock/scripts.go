@@ -59,7 +59,8 @@ func (l *Locker) takeAndWait(ctx context.Context, k keys, id string, args []any)
 		var confirmed *redis.Cmd
 		_, err := node.Pipelined(ctx, func(p redis.Pipeliner) error {
 			script = run(ctx, p, k.with(id), args...)
-			confirmed = p.Do(ctx, "WAIT", l.replicas, (l.requestTimeout / 2).Milliseconds())
+			// 0 would be for ever.
+			confirmed = p.Do(ctx, "WAIT", l.replicas, max((l.requestTimeout/2).Milliseconds(), 1))
 			return nil
 		})
 		if redis.HasErrorPrefix(script.Err(), "NOSCRIPT") {
@@ -115,7 +116,7 @@ func parseTake(reply []any, err error) (answer, error) {
 // renew returns an error over locks.ErrLost if the grant is not there.
 func (l *Locker) renew(ctx context.Context, k keys, grant string) error {
 	_, err := call(ctx, l, func(ctx context.Context) (struct{}, error) {
-		found, err := renewScript.Run(ctx, l.client, []string{k.lock()}, grant, l.ttl.Milliseconds()).Int()
+		found, err := renewScript.Run(ctx, l.client, []string{k.lock(), k.last()}, grant, l.ttl.Milliseconds()).Int()
 		if err == nil && found == 0 {
 			err = errNotThere
 		}

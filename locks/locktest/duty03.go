@@ -153,7 +153,7 @@ func lostReplyThenCancelled(k *kit) {
 // discardUnheard is discard while the client may be cut off.
 func (k *kit) discardUnheard(o outcome) {
 	if o.err == nil {
-		go o.lease.Release(context.Background())
+		go func() { _ = o.lease.Release(context.Background()) }()
 	}
 }
 

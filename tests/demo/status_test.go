@@ -86,6 +86,14 @@ func TestStatus3WithinSecondsForAServiceThatIsNotThere(t *testing.T) {
 				if strings.Contains(got.stderr, "hunter2") {
 					t.Errorf("stderr shows the password: %q", got.stderr)
 				}
+				for line := range strings.Lines(got.stderr) {
+					if !strings.HasPrefix(line, "fencedkv-demo: ") || strings.Contains(line, ": remove ") {
+						t.Errorf("stderr has the line %q, want only what it is and what to do", line)
+					}
+				}
+				if strings.HasPrefix(scheme, "redis") && kind == "refuses" && !strings.Contains(got.stderr, "connection refused") {
+					t.Errorf("stderr is %q, want the reason in it", got.stderr)
+				}
 			})
 		}
 	}

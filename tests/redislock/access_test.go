@@ -121,6 +121,32 @@ func TestMissingRightIsReportedAtOnce(t *testing.T) {
 	}
 }
 
+// As managed servers do it.
+func TestRenamedInfoIsNotNeeded(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartRedis(t, &servers.RedisOptions{Config: []string{`rename-command INFO ""`}})
+	l := newLocker(t, newClient(t, srv.Addr()), nil)
+	release(t, acquire(t, l, "a"))
+}
+
+// The calls have no deadline: what does not get better is not waited for.
+func TestAnswerThatWouldNotChangeIsReportedAtOnce(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartRedis(t, &servers.RedisOptions{Config: []string{`rename-command EVALSHA ""`}})
+	for what, db := range map[string]int{"unknown command": 0, "DB index is out of range": 16} {
+		client := redis.NewClient(&redis.Options{Addr: srv.Addr(), DB: db, ContextTimeoutEnabled: true})
+		t.Cleanup(func() { client.Close() })
+		select {
+		case r := <-acquiring(t.Context(), newLocker(t, client, nil), "a"):
+			if !errors.Is(r.err, locks.ErrUnreachable) || !strings.Contains(fmt.Sprint(r.err), what) {
+				t.Errorf("Acquire: %v, want ErrUnreachable with %q", r.err, what)
+			}
+		case <-time.After(patience):
+			t.Errorf("Acquire still asks %v after %q", patience, what)
+		}
+	}
+}
+
 func TestEvictionPolicyIsCheckedOnce(t *testing.T) {
 	t.Parallel()
 	for policy, warns := range map[string]int{"volatile-lru": 1, "allkeys-random": 1, "noeviction": 0} {

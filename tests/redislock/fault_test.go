@@ -191,7 +191,7 @@ func TestReadOnlyReplicaIsUnreachable(t *testing.T) {
 		t.Errorf("TryAcquire on a replica: %v, want ErrUnreachable", err)
 	}
 	done := acquiring(t.Context(), l, "a")
-	if err := node.SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+	if err := node.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
 	release(t, await(t, "Acquire when it has become the primary", done))
@@ -227,7 +227,7 @@ func follow(t *testing.T, node *redis.Client, primary string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := node.SlaveOf(t.Context(), host, port).Err(); err != nil {
+	if err := node.ReplicaOf(t.Context(), host, port).Err(); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the replica is in step", func() bool {

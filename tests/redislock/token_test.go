@@ -1,6 +1,7 @@
 package redislock_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -132,6 +133,48 @@ func TestCounterExpiresADayAfterItsNumber(t *testing.T) {
 			t.Errorf("the counter expires at %v, want %d", at, want)
 		}
 	}
+}
+
+func TestCounterOutlivesALockThatIsHeldForDays(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	l := newLocker(t, client, &redislock.Options{Prefix: prefix, TTL: 2 * time.Second})
+	lease := acquire(t, l, "a")
+	last := key(prefix, "a") + "last"
+	client.PExpire(t.Context(), last, time.Hour) // as if it had been held for 23 hours
+	eventually(t, "a renewal keeps the counter for a day", func() bool {
+		return client.PTTL(t.Context(), last).Val() > 23*time.Hour
+	})
+	// A number ahead of the clock is kept for longer, and no renewal shortens that.
+	client.PExpire(t.Context(), last, 1000*time.Hour)
+	deadline := lease.Deadline()
+	eventually(t, "it is renewed", func() bool { return lease.Deadline().After(deadline) })
+	if left := client.PTTL(t.Context(), last).Val(); left < 999*time.Hour {
+		t.Errorf("the counter expires in %v, want what it was", left)
+	}
+	release(t, lease)
+}
+
+func TestOnlyGrantsMint(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	client := newClient(t, servers.SharedRedis(t))
+	l := newLocker(t, client, rarePolls(prefix))
+	lease := acquire(t, l, "a")
+	last := client.Get(t.Context(), key(prefix, "a")+"last").Val()
+	if _, err := l.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrHeld) {
+		t.Errorf("TryAcquire: %v, want ErrHeld", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := acquiring(ctx, l, "a")
+	eventually(t, "it waits", func() bool { return waiters(t, client, key(prefix, "a")) == 1 })
+	cancel()
+	<-done
+	if got := client.Get(t.Context(), key(prefix, "a")+"last").Val(); got != last {
+		t.Errorf("the last grant was %q and is %q after two attempts that failed", last, got)
+	}
+	release(t, lease)
 }
 
 func TestLostReplyOfTheTakeGivesTheSameToken(t *testing.T) {

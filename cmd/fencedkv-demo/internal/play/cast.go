@@ -82,13 +82,21 @@ func (c *cast) lock(ctx context.Context) (lease *locks.Lease, err error) {
 		return nil, err
 	}
 	for range 3 { // the first connection may be slow
+		before := err
 		lease, err = c.locker.TryAcquire(ctx, resource.Name)
-		if !errors.Is(err, locks.ErrUnreachable) {
-			c.reached = true
-			break
+		switch {
+		case errors.Is(err, locks.ErrUnreachable):
+			continue
+		case errors.Is(err, context.DeadlineExceeded): // no answer until the time is over
+			if before == nil {
+				before = &locks.Error{Op: "acquire", Name: resource.Name, Kind: locks.ErrUnreachable, Err: err}
+			}
+			return nil, before
 		}
+		c.reached = true
+		return lease, err
 	}
-	return lease, err
+	return nil, err
 }
 
 // open connects to the lock service. Opening takes no context, and waits for
