@@ -8,8 +8,9 @@
 local lock, last, queue, alive = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, channel = ARGV[1], ARGV[2]
 
-redis.call('SET', KEYS[5], '', 'PX', ARGV[3])
+-- In this order: a server out of memory refuses SET as a script's first write.
 leave(queue, alive, id)
+redis.call('SET', KEYS[5], '', 'PX', ARGV[3])
 local current = redis.call('GET', lock)
 if current then
   if current:match('^%d+ (%S+)$') ~= id then

@@ -3,6 +3,7 @@ package redislock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -233,6 +234,28 @@ func follow(t *testing.T, node *redis.Client, primary string) {
 	eventually(t, "the replica is in step", func() bool {
 		return strings.Contains(node.Info(t.Context(), "replication").Val(), "master_link_status:up")
 	})
+}
+
+// Out of memory a server refuses a script whose first write takes some.
+func TestServerOutOfMemoryCanStillBeCleanedUp(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartRedis(t, nil)
+	client := newClient(t, srv.Addr())
+	l := newLocker(t, client, rarePolls("p"))
+	lease := acquire(t, l, "a")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := acquiring(ctx, l, "a")
+	eventually(t, "it waits", func() bool { return waiters(t, client, key("p", "a")) == 1 })
+	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.TryAcquire(t.Context(), "b"); !errors.Is(err, locks.ErrUnreachable) || !strings.Contains(fmt.Sprint(err), "OOM") {
+		t.Errorf("TryAcquire: %v, want ErrUnreachable with OOM", err)
+	}
+	cancel()
+	<-done
+	eventually(t, "the waiter is gone", func() bool { return waiters(t, client, key("p", "a")) == 0 })
+	release(t, lease)
 }
 
 func TestCloseEndsHoldersAndWaiters(t *testing.T) {
