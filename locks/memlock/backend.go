@@ -25,7 +25,8 @@ type Backend interface {
 	// the lock already it returns the same token, and the lease time runs from
 	// now. Otherwise it returns an error over locks.ErrHeld, and if a.Queue is
 	// set the attempt has a place in the queue, kept for a lease time after its
-	// last Take or Wait. An error over locks.ErrLost means that this attempt
+	// last Take or Wait. An error over locks.ErrUnsupported means that the numbers
+	// are used up: see MaxNumber. An error over locks.ErrLost means that this attempt
 	// has ended (released or run out); a new one needs a new id.
 	Take(ctx context.Context, a Attempt) (fence.Token, error)
 

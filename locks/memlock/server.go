@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -17,6 +18,11 @@ import (
 // safety margin of locks.Validity would be too short to be of use.
 const MinTTL = 10 * time.Millisecond
 
+// MaxNumber is the number from which on a Server takes no new attempts: Take
+// then returns an error over locks.ErrUnsupported. What is left of 64 bits is for
+// those that wait.
+const MaxNumber uint64 = math.MaxUint64 - 1<<32
+
 // ServerOptions are the settings of a Server. A nil *ServerOptions has the
 // defaults.
 type ServerOptions struct {
@@ -25,7 +31,8 @@ type ServerOptions struct {
 	// after its process has started again: numbers start again with it.
 	ID string
 
-	// First is the number of the first grant, by default 1.
+	// First is the number of the first grant, by default 1, and at most
+	// MaxNumber: a Server that is past it grants nothing.
 	First uint64
 }
 
@@ -95,6 +102,10 @@ func (s *Server) Take(ctx context.Context, a Attempt) (fence.Token, error) {
 	if e == nil {
 		if q := s.queues[a.Name]; q != nil && !a.Queue {
 			return fence.Token{}, held(a.Name)
+		}
+		if s.next > MaxNumber {
+			return fence.Token{}, &locks.Error{Op: "acquire", Name: a.Name, Kind: locks.ErrUnsupported,
+				Err: errors.New("the numbers are used up; use a new Server")}
 		}
 		e = s.add(a)
 	} else {

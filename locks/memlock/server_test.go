@@ -84,6 +84,27 @@ func TestGrantsAreFirstComeFirstServed(t *testing.T) {
 	}
 }
 
+func TestNumbersDoNotStartAgainWhenTheyAreUsedUp(t *testing.T) {
+	s := memlock.NewServer(&memlock.ServerOptions{First: memlock.MaxNumber})
+	first := take(t, s, attempt("a")).Seq
+	if first != memlock.MaxNumber {
+		t.Errorf("the first number is %d, want %d", first, memlock.MaxNumber)
+	}
+	if _, err := s.Take(t.Context(), attempt("b")); !errors.Is(err, locks.ErrUnsupported) {
+		t.Errorf("Take after the last number: got %v, want ErrUnsupported", err)
+	}
+	if got := take(t, s, attempt("a")).Seq; got != first {
+		t.Errorf("the repeated Take of the last holder got %d, want %d", got, first)
+	}
+	l, err := s.NewLocker(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Acquire(t.Context(), "other"); !errors.Is(err, locks.ErrUnsupported) {
+		t.Errorf("Acquire after the last number: got %v, want ErrUnsupported", err)
+	}
+}
+
 func TestTryDoesNotOvertakeWaiters(t *testing.T) {
 	s := memlock.NewServer(nil)
 	take(t, s, attempt("a"))

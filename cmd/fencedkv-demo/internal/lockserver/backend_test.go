@@ -20,10 +20,10 @@ const (
 )
 
 // serve serves a memlock.Server until the test ends, and returns its address.
-func serve(t *testing.T) (*memlock.Server, string) {
+func serve(t *testing.T, o *memlock.ServerOptions) (*memlock.Server, string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	server, url, done := memlock.NewServer(nil), make(chan string, 1), make(chan error, 1)
+	server, url, done := memlock.NewServer(o), make(chan string, 1), make(chan error, 1)
 	srv := loopback.NewServer(secret)
 	lockserver.Register(srv, server)
 	go func() {
@@ -57,7 +57,7 @@ func newLocker(t *testing.T, url, secret string) *memlock.Locker {
 }
 
 func TestTwoProcessesExcludeEachOtherAndTheirTokensRise(t *testing.T) {
-	server, url := serve(t)
+	server, url := serve(t, nil)
 	a, b := newLocker(t, url, secret), newLocker(t, url, secret)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -92,7 +92,7 @@ func TestTwoProcessesExcludeEachOtherAndTheirTokensRise(t *testing.T) {
 }
 
 func TestAWaiterThatGivesUpLeavesNoEntry(t *testing.T) {
-	server, url := serve(t)
+	server, url := serve(t, nil)
 	a, b := newLocker(t, url, secret), newLocker(t, url, secret)
 	holder, err := a.Acquire(t.Context(), lock)
 	if err != nil {
@@ -116,7 +116,7 @@ func TestAWaiterThatGivesUpLeavesNoEntry(t *testing.T) {
 }
 
 func TestTheKindsOfErrorCrossTheWire(t *testing.T) {
-	_, url := serve(t)
+	_, url := serve(t, nil)
 	b := lockserver.NewBackend(loopback.NewClient(url, secret))
 	take := func(a memlock.Attempt) error {
 		_, err := b.Take(t.Context(), a)
@@ -145,10 +145,16 @@ func TestTheKindsOfErrorCrossTheWire(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", c.what, c.got, c.want)
 		}
 	}
+
+	_, url = serve(t, &memlock.ServerOptions{First: memlock.MaxNumber + 1})
+	b = lockserver.NewBackend(loopback.NewClient(url, secret))
+	if err := take(good); !errors.Is(err, locks.ErrUnsupported) {
+		t.Errorf("numbers that are used up: got %v, want ErrUnsupported", err)
+	}
 }
 
 func TestNothingIsGrantedWithoutTheSecret(t *testing.T) {
-	server, url := serve(t)
+	server, url := serve(t, nil)
 	l := newLocker(t, url, "another secret")
 	if _, err := l.TryAcquire(t.Context(), lock); !errors.Is(err, locks.ErrUnreachable) {
 		t.Errorf("TryAcquire = %v, want an error over ErrUnreachable", err)

@@ -63,4 +63,5 @@ var kinds = map[int]error{
 	http.StatusGone:                locks.ErrLost,
 	http.StatusNotFound:            locks.ErrBadName,
 	http.StatusUnprocessableEntity: locks.ErrBadOption,
+	http.StatusInsufficientStorage: locks.ErrUnsupported,
 }
