@@ -289,6 +289,22 @@ var defects = []defect{
 	{"Close does nothing",
 		[]string{"07/close-releases", "07/close-wakes-waiters", "07/closed-refuses", "07/close-with-its-context", "07/close-leaves-no-goroutine"},
 		locker(func(l *brokenLocker) { l.close = func(context.Context) error { return nil } })},
+	{"Close waits for ever for one that waits",
+		[]string{"03/closed-while-waiting", "07/close-leaves-no-goroutine", "07/close-wakes-waiters"},
+		locker(func(l *brokenLocker) {
+			var waiters atomic.Int32
+			l.acquire = func(ctx context.Context, name string) (*locks.Lease, error) {
+				waiters.Add(1)
+				defer waiters.Add(-1)
+				return l.Locker.Acquire(ctx, name)
+			}
+			l.close = func(ctx context.Context) error {
+				if waiters.Load() > 0 {
+					select {}
+				}
+				return l.Locker.Close(ctx)
+			}
+		})},
 	{"a goroutine outlives its Locker",
 		[]string{"07/close-leaves-no-goroutine"},
 		locker(func(l *brokenLocker) {

@@ -36,9 +36,7 @@ func expiredAndSucceeded(k *kit) {
 	if err := k.releaseWith(context.Background(), lease); !errors.Is(err, locks.ErrLost) {
 		k.broken("Release of a lease whose time is over: got %v, want an error over locks.ErrLost", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), k.patience())
-	defer cancel()
-	if err := a.Close(ctx); err != nil {
+	if err := k.closed(a); err != nil {
 		k.Logf("closing the client that lost: %v", err)
 	}
 	k.held(c, lock)

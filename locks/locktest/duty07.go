@@ -161,9 +161,7 @@ func acquireContext(k *kit) {
 
 func (k *kit) close(l locks.Locker) {
 	k.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), k.patience())
-	defer cancel()
-	if err := l.Close(ctx); err != nil {
+	if err := k.closed(l); err != nil {
 		k.broken("Close: %v", err)
 	}
 }

@@ -48,13 +48,25 @@ func (k *kit) locker(c Config) locks.Locker {
 	k.Helper()
 	l := k.New(k.T, c)
 	k.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), k.patience())
-		defer cancel()
-		if err := l.Close(ctx); err != nil {
+		if err := k.closed(l); err != nil {
 			k.Logf("closing a Locker at the end: %v", err)
 		}
 	})
 	return l
+}
+
+// closed returns what Close returns, or an error if it does not.
+func (k *kit) closed(l locks.Locker) error {
+	ctx, cancel := context.WithTimeout(context.Background(), k.patience())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- l.Close(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(2 * k.patience()):
+		return fmt.Errorf("Close has not returned %v after its context ended", k.patience())
+	}
 }
 
 // cut cuts a Locker off, until heal is called or the part ends.
