@@ -65,7 +65,7 @@ func (k *kit) closed(l locks.Locker) error {
 	case err := <-done:
 		return err
 	case <-time.After(2 * k.patience()):
-		return fmt.Errorf("Close has not returned %v after its context ended", k.patience())
+		return fmt.Errorf("its Close has not returned %v after its context ended", k.patience())
 	}
 }
 
