@@ -172,6 +172,18 @@ func TestBadArgumentsAreTypedErrors(t *testing.T) {
 	wantMark(t, r, fence.Token{})
 }
 
+func TestErrorsWithoutDetailsPrintWhatTheyAre(t *testing.T) {
+	for _, c := range []struct{ err, over error }{
+		{&fencedkv.InUseError{Path: "a.db"}, fencedkv.ErrInUse},
+		{&fencedkv.CorruptError{Path: "a.db"}, fencedkv.ErrCorrupt},
+	} {
+		wantIs(t, c.err, c.over)
+		if got, want := c.err.Error(), c.over.Error()+": a.db"; got != want {
+			t.Errorf("Error() = %q, want %q", got, want)
+		}
+	}
+}
+
 func TestZeroTransactionsAreErrors(t *testing.T) {
 	var tx fencedkv.Tx
 	var rtx fencedkv.ReadTx

@@ -53,7 +53,9 @@ func filled(t *testing.T, n int) (path string) {
 
 func rname(i int) string { return fmt.Sprintf("r%04d", i) }
 
-func rkey(name string) []byte { return append([]byte{0, byte(len(name))}, name+"key"...) }
+func rprefix(name string) []byte { return append([]byte{0, byte(len(name))}, name...) }
+
+func rkey(name string) []byte { return append(rprefix(name), "key"...) }
 
 func wantCorrupt(t *testing.T, err error, kind, resource, key string) {
 	t.Helper()
@@ -309,7 +311,7 @@ func TestOldMarkIsFoundByItsDigest(t *testing.T) {
 }
 
 func TestMissingBucketIsAnError(t *testing.T) {
-	for _, name := range []string{"marks", "data"} {
+	for _, name := range []string{"fencedkv", "marks", "data"} {
 		path := filled(t, 3)
 		raw(t, path, func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(name)) })
 		_, err := fencedkv.Open(path, nil)
@@ -318,12 +320,14 @@ func TestMissingBucketIsAnError(t *testing.T) {
 }
 
 func TestPlainBboltFileIsErrFormat(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "bolt.db")
-	raw(t, path, func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("mine")); return err })
-	_, err := fencedkv.Open(path, nil)
-	wantIs(t, err, fencedkv.ErrFormat)
-	if !strings.Contains(err.Error(), path) {
-		t.Errorf("%q does not name the file", err)
+	for _, name := range []string{"mine", "data", "marks"} {
+		path := filepath.Join(t.TempDir(), "bolt.db")
+		raw(t, path, func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte(name)); return err })
+		_, err := fencedkv.Open(path, nil)
+		wantIs(t, err, fencedkv.ErrFormat)
+		if !strings.Contains(err.Error(), path) {
+			t.Errorf("%q does not name the file", err)
+		}
 	}
 }
 

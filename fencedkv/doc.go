@@ -65,6 +65,8 @@
 // data. Records at the end of a page that vanish together, without a trace at
 // their borders, are found by [Store.Check] alone, which compares all marks and
 // values with their digests. Open compares them if there are no more than 1024.
+// A damaged page number that leads back to its own page ends the process: bbolt
+// follows it until the stack overflows, which Go cannot turn into an error.
 //
 // Space that is freed is used again, but the file never shrinks. A long View
 // keeps the space that is freed meanwhile from being used again. The file does

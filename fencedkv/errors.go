@@ -91,7 +91,7 @@ type CorruptError struct {
 // Unwrap returns ErrCorrupt and e.Err.
 func (e *CorruptError) Unwrap() []error { return []error{ErrCorrupt, e.Err} }
 
-func (e *CorruptError) Error() string { return e.Err.Error() }
+func (e *CorruptError) Error() string { return details(e.Err, ErrCorrupt, e.Path) }
 
 // InUseError says who has the file. It unwraps to ErrInUse.
 type InUseError struct {
@@ -106,7 +106,16 @@ type InUseError struct {
 // Unwrap returns ErrInUse and e.Err.
 func (e *InUseError) Unwrap() []error { return []error{ErrInUse, e.Err} }
 
-func (e *InUseError) Error() string { return e.Err.Error() }
+func (e *InUseError) Error() string { return details(e.Err, ErrInUse, e.Path) }
+
+// details is the text of an error that a test of the caller may have made, and
+// then without err.
+func details(err, sentinel error, path string) string {
+	if err == nil {
+		return sentinel.Error() + ": " + path
+	}
+	return err.Error()
+}
 
 // public turns the errors of the internal packages into those above.
 func public(err error) error {

@@ -146,6 +146,21 @@ func TestLossInTheFunctionOfUpdateAppliesNothing(t *testing.T) {
 	wantNone(t, r, "k")
 }
 
+// aheadOfDone is a context whose Err knows of its end before Done does, like
+// that of a lease in a process that was stopped and wakes.
+type aheadOfDone struct{ context.Context }
+
+func (aheadOfDone) Err() error { return context.DeadlineExceeded }
+
+func TestHeldAsksTheContextThatItIsGiven(t *testing.T) {
+	r, l := open(t, nil).Resource("r"), newLocker(t)
+	must(t, r.Exclusive(t.Context(), l, func(ctx context.Context, h *fencedkv.Held) error {
+		wantIs(t, h.Put(aheadOfDone{ctx}, b("k"), b("late")), context.DeadlineExceeded)
+		return nil
+	}))
+	wantNone(t, r, "k")
+}
+
 func TestExclusiveReleasesAfterTheWritesInFlight(t *testing.T) {
 	s, l := open(t, nil), newLocker(t)
 	r := s.Resource("r")

@@ -105,7 +105,7 @@ func (h *Held) write(ctx context.Context, call func(context.Context) error) erro
 		inner, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		defer context.AfterFunc(lease, func() { cancel(context.Cause(lease)) })()
-		return call(&leaseContext{Context: inner, lease: lease, cancel: cancel})
+		return call(&leaseContext{Context: inner, parent: ctx, lease: lease, cancel: cancel})
 	})
 }
 
@@ -119,14 +119,19 @@ func (h *Held) finish() {
 
 // leaseContext asks the lease, which looks at the clock. The lease's end reaches
 // a derived context only once the runtime's timers have run, which in a process
-// that was stopped is too late.
+// that was stopped is too late. Its parent is asked for the same reason: it may
+// be that of another lease.
 type leaseContext struct {
 	context.Context
+	parent context.Context
 	lease  context.Context
 	cancel context.CancelCauseFunc
 }
 
 func (c *leaseContext) Err() error {
+	if err := c.parent.Err(); err != nil {
+		return err
+	}
 	if c.lease.Err() != nil {
 		c.cancel(context.Cause(c.lease))
 	}

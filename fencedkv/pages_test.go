@@ -2,9 +2,12 @@ package fencedkv_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fencedkv/fencedkv/fencedkv"
@@ -128,6 +131,104 @@ func TestSearchInTheWrongLeafIsNotBelieved(t *testing.T) {
 		}
 		if found == 0 {
 			t.Errorf("%s: every search was right, the damage does nothing", name)
+		}
+		listed, err := 0, error(nil)
+		for info, failed := range s.Resources(t.Context()) {
+			if err = failed; err == nil && info.Name != rname(listed) {
+				t.Errorf("%s: %s is listed after %d resources", name, info.Name, listed)
+			}
+			listed++
+		}
+		if err == nil && listed != 2200 || err != nil && !errors.Is(err, fencedkv.ErrCorrupt) {
+			t.Errorf("%s: %d resources listed, then %v, want all or ErrCorrupt", name, listed, err)
+		}
+	}
+}
+
+// A flipped bit in an element of a leaf, or in the key that it names, can make a
+// record look like one of another resource, at which a scan would end.
+func TestScanIsNotCutShortByAFlippedBit(t *testing.T) {
+	const keys = 4
+	path := filepath.Join(t.TempDir(), "s.db")
+	s, err := fencedkv.Open(path, nil)
+	must(t, err)
+	var claims []fencedkv.Claim
+	for i := range 3 {
+		claims = append(claims, fencedkv.Claim{Resource: rname(i), Token: token(1, "h")})
+	}
+	must(t, s.Update(t.Context(), claims, func(_ context.Context, mtx *fencedkv.MultiTx) error {
+		for i := range 3 {
+			tx, err := mtx.Resource(rname(i))
+			must(t, err)
+			for k := range keys {
+				must(t, tx.Put(b(nameOf(k)), make([]byte, 200))) // too much for a page within the root's
+			}
+		}
+		return nil
+	}))
+	must(t, s.Close())
+	sound, err := os.ReadFile(path)
+	must(t, err)
+
+	for _, at := range leafElements(t, sound, string(rprefix("r0001"))) {
+		key := at + int(native.Uint32(sound[at+4:]))
+		for _, from := range []int{at + 4, key} { // positions and sizes, then the key
+			for bit := from * 8; bit < (from+12)*8; bit++ {
+				file := bytes.Clone(sound)
+				file[bit/8] ^= 1 << (bit % 8)
+				must(t, os.WriteFile(path, file, 0o600))
+				scanFlipped(t, path, bit, keys)
+			}
+		}
+	}
+}
+
+// leafElements returns the elements of leaves whose keys have the prefix.
+func leafElements(t *testing.T, file []byte, prefix string) (at []int) {
+	t.Helper()
+	for _, page := range elements(file, leafFlag) {
+		for _, e := range page {
+			if strings.HasPrefix(string(leafKey(file, e)), prefix) {
+				at = append(at, e)
+			}
+		}
+	}
+	if len(at) == 0 {
+		t.Fatalf("no leaf page has keys with the prefix %q", prefix)
+	}
+	return at
+}
+
+func scanFlipped(t *testing.T, path string, bit, keys int) {
+	t.Helper()
+	s, err := fencedkv.Open(path, nil)
+	if err != nil {
+		wantIs(t, err, fencedkv.ErrCorrupt)
+		return
+	}
+	defer s.Close()
+	for i := range 3 {
+		for k := range keys + 1 {
+			for _, reverse := range []bool{false, true} {
+				want := fencedkv.Range{Reverse: reverse}
+				wantCount := keys
+				if k < keys {
+					want.Prefix, wantCount = b(nameOf(k)), 1
+				}
+				count := 0
+				err := s.Resource(rname(i)).View(t.Context(), func(_ context.Context, tx *fencedkv.ReadTx) error {
+					for _, err := range tx.Scan(want) {
+						if err != nil {
+							return err
+						}
+						count++
+					}
+					return nil
+				})
+				if err == nil && count != wantCount || err != nil && !errors.Is(err, fencedkv.ErrCorrupt) {
+					t.Errorf("bit %d: Scan(%+v) of %s has %d keys, then %v; want %d or ErrCorrupt", bit, want, rname(i), count, err, wantCount)
+				}
+			}
 		}
 	}
 }

@@ -31,6 +31,9 @@ func Do(ctx context.Context, locker Locker, name string, fn func(ctx context.Con
 	if err != nil {
 		return err
 	}
+	if lease == nil {
+		return &Error{Op: "do", Name: name, Err: errors.New("the locker returned neither a lease nor an error")}
+	}
 	defer func() {
 		if released := lease.Release(ctx); released != nil && !errors.Is(err, released) {
 			err = errors.Join(err, released)

@@ -209,6 +209,21 @@ func TestDoContextEndsRenewal(t *testing.T) {
 	})
 }
 
+// noLease breaks the contract of a Locker.
+type noLease struct{ one }
+
+func (noLease) Acquire(context.Context, string) (*locks.Lease, error) { return nil, nil }
+
+func TestDoWithoutALeaseIsAnError(t *testing.T) {
+	err := locks.Do(t.Context(), &noLease{}, "jobs", func(context.Context, *locks.Lease) error {
+		t.Error("the function ran without a lease")
+		return nil
+	})
+	if e := new(locks.Error); !errors.As(err, &e) || e.Name != "jobs" {
+		t.Errorf("Do = %v, want an error that names the lock", err)
+	}
+}
+
 func TestDoRefusesNil(t *testing.T) {
 	var none context.Context
 	work := func(context.Context, *locks.Lease) error { return nil }

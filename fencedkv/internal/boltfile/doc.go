@@ -48,5 +48,7 @@
 //
 // A panic of bbolt while it begins or ends a transaction puts the File out of
 // use for good: every later Begin returns the error, and Close works. A panic
-// while pages are read is an error of that call alone.
+// while pages are read is an error of that call alone. Branch pages that form a
+// cycle are no panic: bbolt descends until the stack overflows, and the process
+// ends.
 package boltfile

@@ -209,6 +209,9 @@ func (f *File) check() error {
 }
 
 func isPanic(err error) bool {
+	if err == nil {
+		return false // without the allocation of errors.As: every transaction asks
+	}
 	var c *CorruptError
 	return errors.As(err, &c) && c.Stack != nil
 }

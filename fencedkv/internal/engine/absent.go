@@ -7,8 +7,7 @@ import (
 )
 
 // absent returns nil if the bucket's records on both sides of key are sound and
-// enclose it, and how many there are. A flipped bit can also show a sound record
-// in the wrong place, so that the order must hold one record further.
+// enclose it, and how many there are.
 func (s *Snapshot) absent(bucket *bbolt.Bucket, key []byte, sound func(k, v []byte) error) (int, error) {
 	c := bucket.Cursor()
 	n := 0
@@ -20,13 +19,7 @@ func (s *Snapshot) absent(bucket *bbolt.Bucket, key []byte, sound func(k, v []by
 		if bytes.Compare(k, key) != order {
 			return s.misplaced(bucket, k, "it is out of order")
 		}
-		if err := sound(k, v); err != nil {
-			return err
-		}
-		if beyond, _ := further(); beyond != nil && bytes.Compare(beyond, k) != order {
-			return s.misplaced(bucket, beyond, "it is out of order")
-		}
-		return nil
+		return s.border(bucket, k, v, further, order, sound)
 	}
 	next, v := c.Seek(key)
 	if err := check(next, v, c.Next, 1); err != nil {
@@ -40,6 +33,20 @@ func (s *Snapshot) absent(bucket *bbolt.Bucket, key []byte, sound func(k, v []by
 		prev, v = c.Prev()
 	}
 	return n, check(prev, v, c.Prev, -1)
+}
+
+// border returns nil if the record at k, beyond which something is not there, is
+// sound. A flipped bit can also show a sound record in the wrong place, so that
+// the order must hold one record further: order is 1 if that has a higher key,
+// -1 if it has a lower one.
+func (s *Snapshot) border(bucket *bbolt.Bucket, k, v []byte, further func() ([]byte, []byte), order int, sound func(k, v []byte) error) error {
+	if err := sound(k, v); err != nil {
+		return err
+	}
+	if beyond, _ := further(); beyond != nil && bytes.Compare(beyond, k) != order {
+		return s.misplaced(bucket, beyond, "it is out of order")
+	}
+	return nil
 }
 
 func (s *Snapshot) misplaced(bucket *bbolt.Bucket, key []byte, problem string) error {

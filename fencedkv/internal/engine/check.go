@@ -10,7 +10,7 @@ import (
 
 // Header returns the header record.
 func (s *Snapshot) Header() (h Header, err error) {
-	err = s.do(func() error {
+	err = s.do(inHeader, func() error {
 		h, err = s.readHeader()
 		return err
 	})
@@ -21,6 +21,9 @@ func (s *Snapshot) Header() (h Header, err error) {
 // digests, and that each value belongs to a resource with a mark. It returns the
 // first *Damage that it finds, or ctx's error.
 func (s *Snapshot) Check(ctx context.Context) error {
+	if err := s.openAll(); err != nil {
+		return err
+	}
 	h, err := s.Header()
 	if err != nil {
 		return err
@@ -90,7 +93,7 @@ func (s *Snapshot) walk(ctx context.Context, bucket *bbolt.Bucket, fn func(k, re
 			return err
 		}
 		done := false
-		err := s.do(func() error {
+		err := s.do(0, func() error {
 			c := bucket.Cursor()
 			k, v := c.First()
 			if last != nil {

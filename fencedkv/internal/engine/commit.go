@@ -117,7 +117,7 @@ type raise struct {
 
 // decide applies the rule to each claim, in order.
 func (s *Snapshot) decide(claims []Claim, now time.Time) (raises []raise, err error) {
-	err = s.do(func() error {
+	err = s.do(inMarks, func() error {
 		for _, c := range claims {
 			m, old, err := s.mark(c.Resource)
 			if err != nil {
@@ -142,7 +142,7 @@ func (s *Snapshot) decide(claims []Claim, now time.Time) (raises []raise, err er
 func (s *Snapshot) apply(raises []raise, t *Tx) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return s.do(func() error {
+	return s.do(inAll, func() error {
 		before, err := s.readHeader()
 		if err != nil {
 			return err

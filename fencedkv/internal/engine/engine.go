@@ -70,6 +70,9 @@ const checkAtOpen = 1024
 func (e *Engine) load(lostCommit bool) error {
 	var h Header
 	err := e.View(func(s *Snapshot) (err error) {
+		if err := s.openAll(); err != nil {
+			return err
+		}
 		if h, err = s.Header(); err != nil {
 			return err
 		}
@@ -90,7 +93,9 @@ func (e *Engine) load(lostCommit bool) error {
 	h.LostCommits++
 	h.LastLost = time.Now()
 	e.id = h.idText()
-	return e.update(func(s *Snapshot) error { return s.header.Put(headerKey, h.Encode()) })
+	return e.update(func(s *Snapshot) error {
+		return s.do(inHeader, func() error { return s.header.Put(headerKey, h.Encode()) })
+	})
 }
 
 // Path returns the path given to Open.
@@ -119,17 +124,13 @@ func (e *Engine) View(fn func(*Snapshot) error) (err error) {
 
 func (e *Engine) begin(writable bool) (*Snapshot, error) {
 	if f := e.failed.Load(); f != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrFailed, e.path, f.cause)
+		return nil, fmt.Errorf("%w: %w", ErrFailed, f.cause)
 	}
 	tx, err := e.file.Begin(writable)
 	if err != nil {
 		return nil, err
 	}
-	s := &Snapshot{file: e.file, path: e.path, tx: tx}
-	if err := s.do(s.open); err != nil {
-		return nil, errors.Join(err, s.end())
-	}
-	return s, nil
+	return &Snapshot{file: e.file, path: e.path, tx: tx}, nil
 }
 
 // fail refuses all further calls. The first cause is kept.

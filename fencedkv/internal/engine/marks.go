@@ -9,7 +9,7 @@ import (
 
 // Mark returns the mark of resource, the zero Mark if it has none.
 func (s *Snapshot) Mark(resource string) (m fence.Mark, err error) {
-	err = s.do(func() error {
+	err = s.do(inMarks, func() error {
 		m, _, err = s.mark(resource)
 		return err
 	})
@@ -48,6 +48,9 @@ func (s *Snapshot) noMark(resource string) error {
 	if err != nil {
 		return err
 	}
+	if err := s.find(inHeader | inData); err != nil {
+		return err
+	}
 	h, err := s.readHeader()
 	if err != nil {
 		return err
@@ -68,12 +71,17 @@ type Marked struct {
 	Mark     fence.Mark
 }
 
-// Marks returns up to n resources after the one named, in order of their names.
+// Marks returns up to n resources in order of their names: those after the last
+// one of the page before, or from the first if that is empty.
 func (s *Snapshot) Marks(after string, n int) (page []Marked, err error) {
-	err = s.do(func() error {
+	err = s.do(inMarks, func() error {
 		c := s.marks.Cursor()
-		k, v := c.Seek([]byte(after))
-		if string(k) == after {
+		k, v := c.First()
+		if after != "" {
+			// Marks are never deleted, so what a page ended with is there.
+			if k, _ = c.Seek([]byte(after)); string(k) != after {
+				return s.damagedMark(after, "it was there and is missing")
+			}
 			k, v = c.Next()
 		}
 		for ; k != nil && len(page) < n; k, v = c.Next() {

@@ -34,13 +34,13 @@ func (t *Tx) Scan(resource string, r Range) iter.Seq2[KV, error] {
 func scan(resource string, r Range, with func(func(*Snapshot, *overlay) error) error) iter.Seq2[KV, error] {
 	return func(yield func(KV, error) bool) {
 		// Each use of the sequence is a scan of its own.
-		sc := &scanner{resource: resource, reverse: r.Reverse}
+		sc := &scanner{resource: resource, prefix: appendPrefix(nil, resource), reverse: r.Reverse}
 		sc.lo, sc.hi = r.bounds()
 		for {
 			var kv KV
 			var ok bool
 			err := with(func(s *Snapshot, o *overlay) (err error) {
-				return s.do(func() error {
+				return s.do(inData, func() error {
 					kv, ok, err = sc.step(s, o)
 					return err
 				})
@@ -58,6 +58,7 @@ func scan(resource string, r Range, with func(func(*Snapshot, *overlay) error) e
 
 type scanner struct {
 	resource string
+	prefix   []byte // of all its keys in the bucket
 	reverse  bool
 	lo, hi   []byte // what is left: [lo, hi), hi nil for open
 
@@ -68,8 +69,15 @@ type scanner struct {
 // step returns the next key, ok false at the end.
 func (sc *scanner) step(s *Snapshot, o *overlay) (kv KV, ok bool, err error) {
 	if sc.cursor == nil {
+		if sc.hi != nil && string(sc.lo) >= string(sc.hi) {
+			return KV{}, false, nil
+		}
+		if err := sc.checkStart(s); err != nil {
+			return KV{}, false, err
+		}
 		sc.cursor = s.data.Cursor()
-		if err := sc.load(s, sc.first); err != nil {
+		first := func() (k, v []byte) { return sc.first(sc.cursor, !sc.reverse) }
+		if err := sc.load(s, first); err != nil {
 			return KV{}, false, err
 		}
 	}
@@ -128,18 +136,24 @@ func (sc *scanner) pending(o *overlay) (p pending, found bool) {
 	return p, found && p.key >= string(sc.lo)
 }
 
-func (sc *scanner) first() (k, v []byte) {
-	if !sc.reverse {
-		return sc.cursor.Seek(EncodeKey(sc.resource, sc.lo))
+// first moves a cursor to one of the two records between which the scan begins:
+// the one above, or the one below. The scan's own first record is the one ahead.
+func (sc *scanner) first(c *bbolt.Cursor, above bool) (k, v []byte) {
+	edge := EncodeKey(sc.resource, sc.lo)
+	if sc.reverse {
+		edge = EncodeKey(sc.resource, sc.hi)
+		if sc.hi == nil {
+			edge = successor(edge) // never nil: the length in front is below 0xffff
+		}
 	}
-	end := EncodeKey(sc.resource, sc.hi)
-	if sc.hi == nil {
-		end = successor(end) // never nil: the length in front is below 0xffff
+	k, v = c.Seek(edge)
+	switch {
+	case above:
+		return k, v
+	case k == nil:
+		return c.Last()
 	}
-	if k, _ := sc.cursor.Seek(end); k == nil {
-		return sc.cursor.Last()
-	}
-	return sc.cursor.Prev()
+	return c.Prev()
 }
 
 func (sc *scanner) advance() (k, v []byte) {
@@ -149,22 +163,62 @@ func (sc *scanner) advance() (k, v []byte) {
 	return sc.cursor.Next()
 }
 
-// load moves the cursor and takes what it finds as the next stored record, if it
-// is still of the range.
+// load moves the cursor and takes what it finds as the next stored record. One
+// that lies ahead of the range ends the scan, if it is believable that nothing
+// of the range is missing before it.
 func (sc *scanner) load(s *Snapshot, move func() (k, v []byte)) error {
 	k, v := move()
 	sc.key, sc.record = nil, nil
-	if !bytes.HasPrefix(k, appendPrefix(nil, sc.resource)) {
+	if k == nil {
 		return nil
 	}
-	key := k[2+len(sc.resource):]
-	below, above := string(key) < string(sc.lo), sc.hi != nil && string(key) >= string(sc.hi)
-	switch {
-	case below && sc.reverse || above && !sc.reverse:
+	switch side := sc.side(k); side {
+	case 0:
+		sc.key, sc.record = k[len(sc.prefix):], v
 		return nil
-	case below || above:
+	case sc.ahead():
+		return s.border(s.data, k, v, sc.advance, side, s.soundValue)
+	}
+	return s.misplaced(s.data, k, "it is out of order")
+}
+
+// checkStart looks at the record behind the range: a flipped bit can have moved
+// a record there, or the search, so that the scan would begin too late.
+func (sc *scanner) checkStart(s *Snapshot) error {
+	c := s.data.Cursor()
+	further := c.Prev
+	if sc.reverse {
+		further = c.Next
+	}
+	k, v := sc.first(c, sc.reverse)
+	switch {
+	case k == nil:
+		return nil
+	case sc.side(k) != -sc.ahead():
 		return s.misplaced(s.data, k, "it is out of order")
 	}
-	sc.key, sc.record = key, v
-	return nil
+	return s.border(s.data, k, v, further, -sc.ahead(), s.soundValue)
+}
+
+// ahead is the side on which a scan ends.
+func (sc *scanner) ahead() int {
+	if sc.reverse {
+		return -1
+	}
+	return 1
+}
+
+// side returns where a key of the bucket lies: -1 below what is left of the
+// range, 0 in it, 1 above.
+func (sc *scanner) side(k []byte) int {
+	if !bytes.HasPrefix(k, sc.prefix) {
+		return bytes.Compare(k, sc.prefix)
+	}
+	switch key := k[len(sc.prefix):]; {
+	case string(key) < string(sc.lo):
+		return -1
+	case sc.hi != nil && string(key) >= string(sc.hi):
+		return 1
+	}
+	return 0
 }

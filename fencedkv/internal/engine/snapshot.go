@@ -26,35 +26,60 @@ type Snapshot struct {
 	path string
 
 	mu                  sync.Mutex
-	tx                  *bbolt.Tx // nil when it has ended
-	header, marks, data *bbolt.Bucket
+	tx                  *bbolt.Tx     // nil when it has ended
+	header, marks, data *bbolt.Bucket // nil until find has found them
 }
 
-// do runs fn while the transaction is open.
-func (s *Snapshot) do(fn func() error) error {
+// buckets is a set of the file's buckets.
+type buckets uint8
+
+const (
+	inHeader buckets = 1 << iota
+	inMarks
+	inData
+
+	inAll = inHeader | inMarks | inData
+)
+
+// do runs fn, which uses the buckets in want, while the transaction is open.
+func (s *Snapshot) do(want buckets, fn func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tx == nil {
 		return ErrTxDone
 	}
-	return boltfile.Guard(s.path, fn)
+	return boltfile.Guard(s.path, func() error {
+		if err := s.find(want); err != nil {
+			return err
+		}
+		return fn()
+	})
 }
 
-// open finds the buckets.
-func (s *Snapshot) open() error {
+// openAll finds all buckets.
+func (s *Snapshot) openAll() error { return s.do(inAll, func() error { return nil }) }
+
+// find finds the buckets in want, once: to find one costs as much as to read a
+// record of it.
+func (s *Snapshot) find(want buckets) error {
 	var missing []string
-	find := func(name []byte) *bbolt.Bucket {
-		b := s.tx.Bucket(name)
-		if b == nil {
-			missing = append(missing, strconv.Quote(string(name)))
+	for _, b := range [...]struct {
+		in   buckets
+		name []byte
+		at   **bbolt.Bucket
+	}{{inHeader, headerBucket, &s.header}, {inMarks, marksBucket, &s.marks}, {inData, dataBucket, &s.data}} {
+		if want&b.in == 0 || *b.at != nil {
+			continue
 		}
-		return b
+		if *b.at = s.tx.Bucket(b.name); *b.at == nil {
+			missing = append(missing, strconv.Quote(string(b.name)))
+		}
 	}
-	s.header, s.marks, s.data = find(headerBucket), find(marksBucket), find(dataBucket)
-	switch len(missing) {
-	case 0:
+	switch {
+	case len(missing) == 0:
 		return nil
-	case 3:
+	case len(missing) > 1 && want == inAll && s.header == nil:
+		// One of the other two may be a bucket of somebody else.
 		return &boltfile.FormatError{Path: s.path, Detail: "it is a bbolt file, but no store of fencedkv"}
 	}
 	return &Damage{Path: s.path, Kind: "header", Problem: "bucket " + strings.Join(missing, " and ") + " is missing"}

@@ -2,7 +2,7 @@ package engine
 
 // Get returns a copy of a value, or ErrNotFound.
 func (s *Snapshot) Get(resource string, key []byte) (value []byte, err error) {
-	err = s.do(func() error {
+	err = s.do(inData, func() error {
 		at := EncodeKey(resource, key)
 		record := s.data.Get(at)
 		if record == nil {
