@@ -1,6 +1,10 @@
 package boltfile
 
-import "os"
+import (
+	"os"
+
+	bolt "go.etcd.io/bbolt"
+)
 
 // Ops are the operations that tests watch or make fail. nil is the real one.
 type Ops struct {
@@ -28,3 +32,26 @@ var (
 	Link            = link
 	RenameNoReplace = renameNoReplace
 )
+
+// View runs fn in a read transaction, guarded.
+func (f *File) View(fn func(tx *bolt.Tx) error) error {
+	tx, err := f.Begin(false)
+	if err != nil {
+		return err
+	}
+	defer f.Rollback(tx)
+	return Guard(f.path, func() error { return fn(tx) })
+}
+
+// Update runs fn in a write transaction, guarded, and commits if fn returns nil.
+func (f *File) Update(fn func(tx *bolt.Tx) error) error {
+	tx, err := f.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer f.Rollback(tx) // does nothing after a commit
+	if err := Guard(f.path, func() error { return fn(tx) }); err != nil {
+		return err
+	}
+	return f.Commit(tx)
+}

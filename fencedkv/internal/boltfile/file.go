@@ -12,8 +12,7 @@ import (
 // File is an open bbolt file, locked against every other process and against a
 // second Open in this one. Its methods are safe for concurrent use.
 //
-// Use Begin, Commit and Rollback, or View and Update, and not those of DB and
-// Tx: when bbolt panics in them it leaves its own mutexes locked, on which the
+// Use Begin, Commit and Rollback, and not those of DB and Tx: when bbolt panics in them it leaves its own mutexes locked, on which the
 // next caller would wait for ever. These methods free them and return an error.
 // The File is then out of use: every later Begin returns that error.
 type File struct {
@@ -95,7 +94,7 @@ func (f *File) Commit(tx *bolt.Tx) error {
 	err := Guard(f.path, tx.Commit)
 	if isPanic(err) {
 		f.latch(err)
-		f.Rollback(tx)
+		_ = f.Rollback(tx) // the panic says more
 		return err
 	}
 	f.endWriting()
@@ -119,31 +118,6 @@ func (f *File) Rollback(tx *bolt.Tx) error {
 	}
 	f.latch(err)
 	return err
-}
-
-// View runs fn in a read transaction, guarded. fn is no code of the user: see
-// Guard.
-func (f *File) View(fn func(tx *bolt.Tx) error) error {
-	tx, err := f.Begin(false)
-	if err != nil {
-		return err
-	}
-	defer f.Rollback(tx)
-	return Guard(f.path, func() error { return fn(tx) })
-}
-
-// Update runs fn in a write transaction, guarded, and commits if fn returns
-// nil. fn is no code of the user: see Guard.
-func (f *File) Update(fn func(tx *bolt.Tx) error) error {
-	tx, err := f.Begin(true)
-	if err != nil {
-		return err
-	}
-	defer f.Rollback(tx) // does nothing after a commit
-	if err := Guard(f.path, func() error { return fn(tx) }); err != nil {
-		return err
-	}
-	return f.Commit(tx)
 }
 
 // Close waits for the open transactions, then closes the file and frees its

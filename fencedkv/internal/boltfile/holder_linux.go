@@ -22,7 +22,7 @@ func lockHolder(f *os.File) (pid int, name string) {
 	if err != nil {
 		return 0, ""
 	}
-	dev := fmt.Sprintf("%02x:%02x", unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev)))
+	dev := fmt.Sprintf("%02x:%02x", unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev))) //nolint:unconvert // 32 bits on MIPS
 	for s := bufio.NewScanner(bytes.NewReader(locks)); s.Scan(); {
 		// 1: FLOCK  ADVISORY  WRITE 1234 08:01:131090 0 EOF
 		w := strings.Fields(s.Text())

@@ -28,6 +28,6 @@ func tryLock(f *os.File) (bool, error) {
 // moment still has a copy of the descriptor. A closed file is left alone.
 func unlock(f *os.File) {
 	if c, err := f.SyscallConn(); err == nil {
-		c.Control(func(fd uintptr) { unix.Flock(int(fd), unix.LOCK_UN) })
+		_ = c.Control(func(fd uintptr) { _ = unix.Flock(int(fd), unix.LOCK_UN) })
 	}
 }

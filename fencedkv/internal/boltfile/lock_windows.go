@@ -23,9 +23,9 @@ func tryLock(f *os.File) (bool, error) {
 
 func unlock(f *os.File) {
 	if c, err := f.SyscallConn(); err == nil {
-		c.Control(func(fd uintptr) {
+		_ = c.Control(func(fd uintptr) {
 			at := lockByte
-			windows.UnlockFileEx(windows.Handle(fd), 0, 1, 0, &at)
+			_ = windows.UnlockFileEx(windows.Handle(fd), 0, 1, 0, &at)
 		})
 	}
 }

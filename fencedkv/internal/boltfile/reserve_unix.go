@@ -22,7 +22,7 @@ func reservation(f *os.File, size int64) int {
 		n = max(n, size/(1<<30)*(2<<30)) // twice a file that is larger
 		b, err := unix.Mmap(int(f.Fd()), 0, int(n), unix.PROT_READ, unix.MAP_SHARED)
 		if err == nil {
-			unix.Munmap(b)
+			_ = unix.Munmap(b)
 			return int(n)
 		}
 	}

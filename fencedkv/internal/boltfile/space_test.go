@@ -63,7 +63,7 @@ func TestSmallStoreIsASmallFile(t *testing.T) {
 }
 
 func TestFileWithoutPermissionIsNamed(t *testing.T) {
-	dir, err := os.MkdirTemp("", "boltfile")
+	dir, err := os.MkdirTemp("", "boltfile") //nolint:usetesting // others may not enter TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
