@@ -68,6 +68,10 @@
 // A damaged page number that leads back to its own page ends the process: bbolt
 // follows it until the stack overflows, which Go cannot turn into an error.
 //
+// A file that is moved or replaced while it is open stays the one that this
+// Store works on: what is written goes with it, and whoever opens the path finds
+// another one. Close the store first.
+//
 // Space that is freed is used again, but the file never shrinks. A long View
 // keeps the space that is freed meanwhile from being used again. The file does
 // not belong on a network file system.

@@ -46,9 +46,9 @@
 // A lock on a network file system is as good as that file system's. Copying a
 // file while it is open copies a mixture of its states.
 //
-// A panic of bbolt while it begins or ends a transaction puts the File out of
-// use for good: every later Begin returns the error, and Close works. A panic
-// while pages are read is an error of that call alone. Branch pages that form a
-// cycle are no panic: bbolt descends until the stack overflows, and the process
-// ends.
+// A panic of bbolt while it begins or ends a transaction, or a file that was cut
+// short, puts the File out of use for good: every later Begin returns the error,
+// and Close works. A panic while pages are read is an error of that call alone.
+// Branch pages that form a cycle are no panic: bbolt descends until the stack
+// overflows, and the process ends.
 package boltfile

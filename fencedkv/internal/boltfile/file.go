@@ -50,8 +50,8 @@ func (f *File) Created() bool { return f.created }
 func (f *File) RecoveredLostCommit() bool { return f.lostCommit }
 
 // Begin starts a transaction, a writable one once the one before has ended. It
-// returns a *CorruptError if the file has become shorter. End the transaction
-// with Commit or Rollback of f.
+// returns a *CorruptError if the file has become shorter, and from then on. End
+// the transaction with Commit or Rollback of f.
 func (f *File) Begin(writable bool) (*bolt.Tx, error) {
 	if writable {
 		f.writer.Lock()
@@ -175,8 +175,9 @@ func (f *File) check() error {
 		return fmt.Errorf("fencedkv: size of %s: %w", f.path, err)
 	}
 	if size < f.size {
-		return &CorruptError{Path: f.path, Detail: fmt.Sprintf(
+		f.broken = &CorruptError{Path: f.path, Detail: fmt.Sprintf(
 			"the file was cut short while open: it has %d bytes and had %d", size, f.size)}
+		return f.broken
 	}
 	f.size = size
 	return nil

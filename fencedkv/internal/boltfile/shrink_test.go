@@ -61,6 +61,11 @@ func roleShrink(args []string) error {
 				return err
 			}
 		}
+		// What was cut off does not come back with the size.
+		err := errors.Join(os.Truncate(path, info.Size()), want("View at the old size", f.View(read)))
+		if err := errors.Join(err, want("Update at the old size", put(f, "k", "v"))); err != nil {
+			return err
+		}
 	case "in a read":
 		err = f.View(func(tx *bolt.Tx) error { return errors.Join(cut(), read(tx)) })
 		if err := want("View", err); err != nil {
