@@ -89,7 +89,7 @@ func (a *attempt) held(by string) error {
 func (a *attempt) checkNumber(seq int64) error {
 	if seq >= warnSequence {
 		if _, again := a.l.warned.LoadOrStore(a.lock, true); !again {
-			a.s.config.log.Warn("half of the sequence numbers of the lock are used up; delete its node while nobody uses it",
+			a.s.config.log.Warn("zklock: half of the sequence numbers of the lock are used up; delete its node while nobody uses it",
 				"node", a.lock, "next", seq)
 		}
 	}
@@ -204,7 +204,7 @@ func (a *attempt) grant(ctx context.Context) (*locks.Lease, error) {
 		ReleaseWindow:  a.s.negotiated(),
 		Settled:        func(err error) { a.settled(m, err) },
 		Warn: func(what string, err error) {
-			a.s.config.log.Warn(what, "lock", a.name, "error", err)
+			a.s.config.log.Warn("zklock: "+what, "lock", a.name, "error", err)
 		},
 	})
 	if err != nil {

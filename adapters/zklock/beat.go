@@ -18,8 +18,12 @@ type member struct {
 	control locks.Control
 }
 
-// maxChecks bounds the nodes that one transaction looks at.
-const maxChecks = 256
+// The bounds of one transaction. A server hangs up on a request of more than
+// jute.maxbuffer, by default 1 MiB, and a path may have 13 KiB.
+const (
+	maxChecks    = 256
+	maxCheckSize = 256 << 10
+)
 
 // beatEvery is the time from one transaction that proves the session alive to
 // the next. What one proves is a quarter of the timeout ago, and up to the
@@ -184,9 +188,10 @@ func (s *session) beat() {
 	for len(due) > 0 {
 		var paths []string
 		var asked []*member
-		for len(due) > 0 && len(paths) < maxChecks {
+		for size := 0; len(due) > 0 && len(paths) < maxChecks && size < maxCheckSize; {
 			if m := due[0]; m.control.Wants() {
 				paths, asked = append(paths, m.path), append(asked, m)
+				size += len(m.path)
 			}
 			due = due[1:]
 		}
@@ -196,7 +201,7 @@ func (s *session) beat() {
 		missing, err := s.check(ctx, paths)
 		switch {
 		case err != nil:
-			s.config.log.Warn("renewal", "grants", len(paths), "error", err)
+			s.config.log.Warn("zklock: renewal", "grants", len(paths), "error", err)
 			return
 		case missing >= 0:
 			gone := asked[missing]

@@ -18,10 +18,10 @@ type hosts struct {
 	over func() bool
 
 	mu      sync.Mutex
-	servers []string
-	next    int
-	fails   int // since the last connection
-	last    time.Time
+	servers   []string
+	next      int
+	fails     int       // since the last connection that lasted
+	connected time.Time // when the last connection was greeted; zero when that was counted
 }
 
 func (h *hosts) Init(servers []string) error {
@@ -51,29 +51,27 @@ func (h *hosts) Next() (server string, retryStart bool) {
 func (h *hosts) Connected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.fails = 0
+	h.connected = time.Now()
 }
 
 // pause is how long to wait before the next connection: not at all at first,
 // so that a broken connection costs little; longer with each round of all
-// servers.
+// servers. A server that greets and soon hangs up has failed, too.
 func (h *hosts) pause() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	const shortest, longest = 20 * time.Millisecond, time.Second
+	if !h.connected.IsZero() && time.Since(h.connected) >= longest {
+		h.fails = 0
+	}
+	h.connected = time.Time{}
 	rounds := h.fails / len(h.servers)
 	h.fails++
-	var d time.Duration
-	if rounds > 0 {
-		d = min(shortest<<min(rounds-1, 6), longest)
-		d = d/2 + rand.N(d/2)
+	if rounds == 0 {
+		return 0
 	}
-	// A server that greets and hangs up counts as connected.
-	if h.fails == 1 && time.Since(h.last) < shortest {
-		d = shortest
-	}
-	h.last = time.Now().Add(d)
-	return d
+	d := min(shortest<<min(rounds-1, 6), longest)
+	return d/2 + rand.N(d/2)
 }
 
 // dial makes a connection for the client library.

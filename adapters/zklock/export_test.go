@@ -31,6 +31,15 @@ func ParseAddress(text string, opts *Options) (servers []string, root string, au
 	return a.servers, root, auth, err
 }
 
+// Hosts paces the connections to so many servers.
+type Hosts struct{ hosts }
+
+// NewHosts has n servers.
+func NewHosts(n int) *Hosts { return &Hosts{hosts{servers: make([]string, n)}} }
+
+// Pause is how long the next connection waits.
+func (h *Hosts) Pause() time.Duration { return h.pause() }
+
 // Wire is a connection that is read along.
 type Wire struct {
 	net.Conn

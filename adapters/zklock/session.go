@@ -99,7 +99,7 @@ type libraryLog struct{ log hclog.Logger }
 
 func (l libraryLog) Printf(format string, args ...any) {
 	if l.log.IsDebug() {
-		l.log.Debug("client library: " + fmt.Sprintf(format, args...))
+		l.log.Debug("zklock: client library: " + fmt.Sprintf(format, args...))
 	}
 }
 
@@ -138,7 +138,7 @@ func (s *session) handshake(h handshake) {
 		s.dieLocked(fmt.Errorf("another server keeps the session for %v only, not %v", h.timeout, s.timeout))
 	default:
 		if asked := s.config.opts.sessionTimeout(); h.timeout != asked && !s.established {
-			s.config.log.Info("session timeout negotiated", "asked", asked, "got", h.timeout)
+			s.config.log.Info("zklock: session timeout negotiated", "asked", asked, "got", h.timeout)
 		}
 		s.id, s.timeout = h.session, h.timeout
 		s.proveLocked(h.sent)
@@ -237,7 +237,7 @@ func (s *session) retire(reason string) {
 		s.retired = true
 		close(s.retiredCh)
 		s.broadcast()
-		s.config.log.Warn("session retired", "session", fmt.Sprintf("%#x", uint64(s.id)), "reason", reason)
+		s.config.log.Warn("zklock: session retired", "session", fmt.Sprintf("%#x", uint64(s.id)), "reason", reason)
 	}
 	s.mu.Unlock()
 	s.config.over(s)

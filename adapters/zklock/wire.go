@@ -183,7 +183,7 @@ func (w *wire) answered(head []byte) error {
 	w.proof.touch(r.sent)
 	switch r.op {
 	case opCreate, opDelete, opSetData, opMulti:
-		if failed {
+		if failed || time.Since(r.sent) > w.proof.settle {
 			return nil
 		}
 		if at, ok := w.proof.decided(r.sent); ok {
@@ -214,7 +214,8 @@ func (w *wire) SetReadDeadline(t time.Time) error {
 // answer to the leader's next ping, which comes every half tick. Requests that
 // only the leader can decide go the same way, in order. So when one of these,
 // sent long enough after a touch, is decided, then the leader knows the touch,
-// and will keep the session for its timeout from then.
+// and will keep the session for its timeout from then. One whose answer took as
+// long proves nothing: the leader may have stood still since before its ping.
 //
 // Source: ZooKeeper's LearnerHandler, Learner.ping and SessionTrackerImpl.
 type proof struct {

@@ -133,7 +133,17 @@ func TestTheProvenTimeIsThatOfAnEarlierSignOfLife(t *testing.T) {
 		p.exchange(5, setData, 0)
 		proven(4*time.Second, "a transaction a quarter of the timeout later does")
 
-		for xid := int32(6); xid < 100; xid++ {
+		time.Sleep(4 * time.Second)
+		p.ping()
+		time.Sleep(3 * time.Second)
+		p.send(packet(i32(6), i32(setData), make([]byte, 30)))
+		time.Sleep(3*time.Second + time.Millisecond)
+		p.answer(packet(i32(6), i64(99), i32(0), make([]byte, 7)), 100)
+		proven(4*time.Second, "nor one that waits for so long that the leader may have stood still")
+		p.exchange(7, setData, 0)
+		proven(14*time.Second, "the next one does")
+
+		for xid := int32(8); xid < 100; xid++ {
 			time.Sleep(100 * time.Millisecond)
 			p.exchange(xid, setData, 0)
 			if lag := time.Since(p.wire.Proven); xid > 40 && (lag < sessionTimeout/4 || lag > sessionTimeout/4+sessionTimeout/16) {

@@ -69,6 +69,26 @@ func TestManyGrantsAreRenewedAndOneDeletedIsLostAlone(t *testing.T) {
 	}
 }
 
+// Their nodes would not all go into one request.
+func TestGrantsOfLongNamesAreRenewed(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	l := s.dial(t, s.addr, s.long())
+	var all []*locks.Lease
+	for i := range 100 {
+		all = append(all, acquire(t, l, strings.Repeat("/", locks.MaxName-3)+fmt.Sprintf("%03d", i)))
+	}
+	start := time.Now()
+	for i, lease := range all {
+		eventually(t, fmt.Sprintf("renewal of grant %d", i), func() bool {
+			return lease.Deadline().After(start.Add(4*time.Second)) || lease.Context().Err() != nil
+		})
+		if lease.Context().Err() != nil {
+			t.Fatalf("grant %d was lost", i)
+		}
+	}
+}
+
 func TestRenewalsWakeNoWaiter(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
