@@ -17,7 +17,7 @@ import (
 type hosts struct {
 	over func() bool
 
-	mu      sync.Mutex
+	mu        sync.Mutex
 	servers   []string
 	next      int
 	fails     int       // since the last connection that lasted
