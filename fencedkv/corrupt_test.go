@@ -278,6 +278,32 @@ func TestMissingValueIsFoundByItsDigest(t *testing.T) {
 	wantCorrupt(t, err, "digest", "", "")
 }
 
+func TestValueWithoutAMarkIsFound(t *testing.T) {
+	path := filled(t, 3)
+	header := func() (h engine.Header) {
+		raw(t, path, func(tx *bbolt.Tx) (err error) {
+			h, err = engine.DecodeHeader(tx.Bucket([]byte("fencedkv")).Get([]byte("header")))
+			return err
+		})
+		return h
+	}
+	before := header()
+	s, err := fencedkv.Open(path, nil)
+	must(t, err)
+	must(t, s.Resource("late").Put(t.Context(), token(1, "h"), b("key"), b("v")))
+	must(t, s.Close())
+	after := header()
+	after.Marks = before.Marks // so that all digests are right
+	raw(t, path, func(tx *bbolt.Tx) error {
+		err := tx.Bucket([]byte("fencedkv")).Put([]byte("header"), after.Encode())
+		return errors.Join(err, tx.Bucket([]byte("marks")).Delete([]byte("late")))
+	})
+	s, err = fencedkv.Open(path, nil)
+	must(t, err)
+	wantCorrupt(t, s.Check(t.Context()), "mark", "late", "")
+	must(t, s.Close())
+}
+
 func TestOldValueIsFoundByItsDigest(t *testing.T) {
 	path := filled(t, 10)
 	var old []byte

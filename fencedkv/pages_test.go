@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +95,11 @@ func TestMarkUnderASoundRecordIsNotBelievedMissing(t *testing.T) {
 		}
 		wantIs(t, r.Raise(t.Context(), token(1, "stale")), fencedkv.ErrCorrupt)
 		wantIs(t, s.Check(t.Context()), fencedkv.ErrCorrupt)
+		var list error
+		for _, err := range s.Resources(t.Context()) {
+			list = err
+		}
+		wantIs(t, list, fencedkv.ErrCorrupt)
 	}
 }
 
@@ -109,18 +116,36 @@ func TestSearchInTheWrongLeafIsNotBelieved(t *testing.T) {
 			for _, page := range elements(file, branchFlag) {
 				for _, at := range page[1:] {
 					key := at + int(native.Uint32(file[at:]))
-					if k := file[key : key+int(native.Uint32(file[at+4:]))]; bytes.HasPrefix(k, []byte("r")) && k[len(k)-2] > '0' {
+					k := file[key : key+int(native.Uint32(file[at+4:]))]
+					k = bytes.TrimSuffix(bytes.TrimPrefix(k, []byte{0, 5}), []byte("key"))
+					if bytes.HasPrefix(k, []byte("r")) && k[len(k)-2] > '0' {
 						change(k)
 						changed++
 					}
 				}
 			}
 			if changed == 0 {
-				t.Fatal("the marks have no branch page")
+				t.Fatal("no branch page was found")
 			}
 		})
-		found := 0
+		found, foundByScan := 0, 0
 		for i := range 2200 {
+			keys := 0
+			err := s.Resource(rname(i)).View(t.Context(), func(_ context.Context, tx *fencedkv.ReadTx) error {
+				for _, err := range tx.Scan(fencedkv.Range{Reverse: i%4 == 0}) {
+					if err != nil {
+						return err
+					}
+					keys++
+				}
+				return nil
+			})
+			switch {
+			case errors.Is(err, fencedkv.ErrCorrupt):
+				foundByScan++
+			case err != nil || keys != 1-i%2:
+				t.Errorf("%s: Scan of %s has %d keys, %v, want %d or ErrCorrupt", name, rname(i), keys, err, 1-i%2)
+			}
 			m, err := s.Resource(rname(i)).Highest(t.Context())
 			switch {
 			case errors.Is(err, fencedkv.ErrCorrupt):
@@ -129,7 +154,7 @@ func TestSearchInTheWrongLeafIsNotBelieved(t *testing.T) {
 				t.Errorf("%s: Highest(%s) = %v, %v, want the mark or ErrCorrupt", name, rname(i), m, err)
 			}
 		}
-		if found == 0 {
+		if found == 0 || foundByScan == 0 {
 			t.Errorf("%s: every search was right, the damage does nothing", name)
 		}
 		listed, err := 0, error(nil)
@@ -145,11 +170,14 @@ func TestSearchInTheWrongLeafIsNotBelieved(t *testing.T) {
 	}
 }
 
-// A flipped bit in an element of a leaf, or in the key that it names, can make a
-// record look like one of another resource, at which a scan would end.
-func TestScanIsNotCutShortByAFlippedBit(t *testing.T) {
-	const keys = 4
-	path := filepath.Join(t.TempDir(), "s.db")
+// scanKeys is how many keys each resource of the store for scans has.
+const scanKeys = 4
+
+// forScans makes a store of three resources to scan, whose records stand on one
+// page, between two of so many keys.
+func forScans(t *testing.T, others int) (path string, file []byte) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "s.db")
 	s, err := fencedkv.Open(path, nil)
 	must(t, err)
 	var claims []fencedkv.Claim
@@ -160,16 +188,30 @@ func TestScanIsNotCutShortByAFlippedBit(t *testing.T) {
 		for i := range 3 {
 			tx, err := mtx.Resource(rname(i))
 			must(t, err)
-			for k := range keys {
+			for k := range scanKeys {
 				must(t, tx.Put(b(nameOf(k)), make([]byte, 200))) // too much for a page within the root's
 			}
 		}
 		return nil
 	}))
+	for _, name := range []string{"four", "longer than the others"} {
+		must(t, s.Resource(name).Update(t.Context(), token(1, "h"), func(_ context.Context, tx *fencedkv.Tx) error {
+			for k := range others {
+				must(t, tx.Put(b(nameOf(k)), nil))
+			}
+			return nil
+		}))
+	}
 	must(t, s.Close())
-	sound, err := os.ReadFile(path)
+	file, err = os.ReadFile(path)
 	must(t, err)
+	return path, file
+}
 
+// A flipped bit in an element of a leaf, or in the key that it names, can make a
+// record look like one of another resource, at which a scan would end.
+func TestScanIsNotCutShortByAFlippedBit(t *testing.T) {
+	path, sound := forScans(t, 1)
 	for _, at := range leafElements(t, sound, string(rprefix("r0001"))) {
 		key := at + int(native.Uint32(sound[at+4:]))
 		for _, from := range []int{at + 4, key} { // positions and sizes, then the key
@@ -177,8 +219,23 @@ func TestScanIsNotCutShortByAFlippedBit(t *testing.T) {
 				file := bytes.Clone(sound)
 				file[bit/8] ^= 1 << (bit % 8)
 				must(t, os.WriteFile(path, file, 0o600))
-				scanFlipped(t, path, bit, keys)
+				scanDamaged(t, path, fmt.Sprintf("bit %d", bit))
 			}
+		}
+	}
+}
+
+// A flipped bit can also show a sound record in the place of another one.
+func TestScanIsNotLedAstrayByASoundRecord(t *testing.T) {
+	path, sound := forScans(t, 600) // together more than Open compares
+	all := leafElements(t, sound, "\x00\x05")
+	for to, at := range all {
+		for shown, other := range all {
+			file := bytes.Clone(sound)
+			place := other + int(native.Uint32(sound[other+4:]))
+			native.PutUint32(file[at+4:], uint32(place-at))
+			must(t, os.WriteFile(path, file, 0o600))
+			scanDamaged(t, path, fmt.Sprintf("record %d in the place of %d", shown, to))
 		}
 	}
 }
@@ -199,7 +256,9 @@ func leafElements(t *testing.T, file []byte, prefix string) (at []int) {
 	return at
 }
 
-func scanFlipped(t *testing.T, path string, bit, keys int) {
+// scanDamaged wants every scan of a damaged store to find what is there or to be
+// ErrCorrupt.
+func scanDamaged(t *testing.T, path, damage string) {
 	t.Helper()
 	s, err := fencedkv.Open(path, nil)
 	if err != nil {
@@ -207,27 +266,33 @@ func scanFlipped(t *testing.T, path string, bit, keys int) {
 		return
 	}
 	defer s.Close()
+	ranges := map[string]fencedkv.Range{"": {}}
+	for k := range scanKeys {
+		ranges[nameOf(k)] = fencedkv.Range{Prefix: b(nameOf(k))}
+	}
 	for i := range 3 {
-		for k := range keys + 1 {
-			for _, reverse := range []bool{false, true} {
-				want := fencedkv.Range{Reverse: reverse}
-				wantCount := keys
-				if k < keys {
-					want.Prefix, wantCount = b(nameOf(k)), 1
+		for prefix, rng := range ranges {
+			var want []string
+			for k := range scanKeys {
+				if strings.HasPrefix(nameOf(k), prefix) {
+					want = append(want, nameOf(k))
 				}
-				count := 0
+			}
+			for _, rng.Reverse = range []bool{false, true} {
+				var got []string
 				err := s.Resource(rname(i)).View(t.Context(), func(_ context.Context, tx *fencedkv.ReadTx) error {
-					for _, err := range tx.Scan(want) {
+					for kv, err := range tx.Scan(rng) {
 						if err != nil {
 							return err
 						}
-						count++
+						got = append(got, string(kv.Key))
 					}
 					return nil
 				})
-				if err == nil && count != wantCount || err != nil && !errors.Is(err, fencedkv.ErrCorrupt) {
-					t.Errorf("bit %d: Scan(%+v) of %s has %d keys, then %v; want %d or ErrCorrupt", bit, want, rname(i), count, err, wantCount)
+				if err == nil && !slices.Equal(got, want) || err != nil && !errors.Is(err, fencedkv.ErrCorrupt) {
+					t.Errorf("%s: Scan(%+v) of %s: got %q, %v; want %q or ErrCorrupt", damage, rng, rname(i), got, err, want)
 				}
+				slices.Reverse(want)
 			}
 		}
 	}

@@ -113,7 +113,16 @@ func TestDamagedFreeListIsErrCorruptAndFreesTheLock(t *testing.T) {
 		"a page past the end":   func(b []byte) { ne.PutUint64(b[24:], 1<<40) },
 		"a page twice":          func(b []byte) { copy(b[24:32], b[16:24]) },
 		"the root free":         func(b []byte) { ne.PutUint64(b[16:], uint64(cur.root)) },
-		"random":                func(b []byte) { copy(b[16:64], "forty-eight bytes that are no page numbers at all") },
+		"the root free, in its place": func(b []byte) {
+			// Among the numbers, which rise, the root takes the place of its neighbour.
+			last := int(ne.Uint16(b[10:])) - 1
+			i := 0
+			for i < last && ne.Uint64(b[16+8*i:]) < uint64(cur.root) {
+				i++
+			}
+			ne.PutUint64(b[16+8*i:], uint64(cur.root))
+		},
+		"random": func(b []byte) { copy(b[16:64], "forty-eight bytes that are no page numbers at all") },
 	} {
 		content := bytes.Clone(sound)
 		spoil(content[at:])

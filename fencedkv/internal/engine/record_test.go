@@ -40,6 +40,13 @@ func FuzzValueRecordIsExact(f *testing.F) {
 				t.Fatal("the record is taken under another division of its names")
 			}
 		}
+		if len(value) > 0 {
+			head := len(record) - len(value)
+			shorter := append(bytes.Clone(record[:head]), record[head+1:]...)
+			if _, err := engine.DecodeValue(resource, append(bytes.Clone(key), value[0]), shorter); err == nil {
+				t.Fatal("the record is taken under another division of key and value")
+			}
+		}
 	})
 }
 
