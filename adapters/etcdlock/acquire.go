@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"google.golang.org/grpc/connectivity"
 
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
 	"github.com/fencedkv/fencedkv/locks"
@@ -45,13 +48,25 @@ func (l *Locker) acquire(caller context.Context, name string, wait bool) (*locks
 			return nil, &locks.Error{Op: "acquire", Name: name, Kind: locks.ErrClosed}
 		case errors.Is(err, errAgain):
 		case a.queued && !permanent(err):
-			a.seen = failure("acquire", name, l.opts, err)
+			a.seen = l.failure("acquire", name, err)
 			sleep(ctx, retryPause)
 		default:
-			return nil, failure("acquire", name, l.opts, err)
+			return nil, l.failure("acquire", name, err)
 		}
 	}
+	if a.seen == nil {
+		a.seen = a.away()
+	}
 	return nil, locks.Cancelled(caller, name, a.seen)
+}
+
+// away returns an error if there is no connection to etcd.
+func (a *attempt) away() error {
+	switch a.client.ActiveConnection().GetState() {
+	case connectivity.Connecting, connectivity.TransientFailure:
+		return a.failure("acquire", a.name, errors.New(strings.TrimSuffix("no connection: "+a.network.reason(), ": ")))
+	}
+	return nil
 }
 
 // once takes one entry through the queue.

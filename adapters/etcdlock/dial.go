@@ -44,7 +44,8 @@ func Dial(address string, opts *Options) (*Locker, error) {
 	config.DialKeepAliveTime = 10 * time.Second // servers refuse less than 5 s
 	config.DialKeepAliveTimeout = 5 * time.Second
 	config.Logger = zap.NewNop()
-	config.DialOptions = []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+	link := &network{}
+	config.DialOptions = []grpc.DialOption{grpc.WithChainUnaryInterceptor(link.intercept), grpc.WithConnectParams(grpc.ConnectParams{
 		Backoff: backoff.Config{
 			BaseDelay:  20 * time.Millisecond,
 			Multiplier: 1.6,
@@ -56,13 +57,13 @@ func Dial(address string, opts *Options) (*Locker, error) {
 	client, err := clientv3.New(config)
 	if err != nil {
 		err = fmt.Errorf("log in at %s: %w", strings.Join(config.Endpoints, ","), err)
-		return nil, failure("dial", "", opts, err)
+		return nil, failure("dial", "", opts, link, err)
 	}
 	l, err := New(client, opts)
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	l.owned = client
+	l.owned, l.network = client, link
 	return l, nil
 }
 

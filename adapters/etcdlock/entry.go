@@ -145,7 +145,7 @@ func (e *entry) release(ctx context.Context) error {
 	there, err := e.delete(ctx, e.rev)
 	if err != nil {
 		e.s.retire()
-		return failure("release", e.name, e.s.opts, err)
+		return e.s.failure("release", e.name, err)
 	}
 	if !there {
 		return &locks.Error{Op: "release", Name: e.name, Kind: locks.ErrLost, Err: errNotThere}
@@ -167,10 +167,12 @@ func (e *entry) settled(err error) {
 func (e *entry) remove() {
 	defer e.s.leave(e)
 	err := e.removeOnce()
-	for start := time.Now(); err != nil && locks.Elapsed(start) < e.s.opts.ttl() && e.s.exists(); {
+	start, pause := time.Now(), retryPause
+	for err != nil && locks.Elapsed(start) < e.s.opts.ttl() && e.s.exists() {
 		e.s.retire()
 		e.s.log.Warn("etcdlock: cleanup", "key", e.key, "error", err)
-		time.Sleep(retryPause)
+		time.Sleep(pause)
+		pause = min(2*pause, time.Second)
 		err = e.removeOnce()
 	}
 	if err != nil || e.unanswered > 0 {

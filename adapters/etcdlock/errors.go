@@ -66,8 +66,12 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
+func (l *Locker) failure(op, name string, err error) error {
+	return failure(op, name, l.opts, l.network, err)
+}
+
 // failure translates what the driver returned.
-func failure(op, name string, opts *Options, err error) error {
+func failure(op, name string, opts *Options, link *network, err error) error {
 	if e := (*locks.Error)(nil); errors.As(err, &e) {
 		return err
 	}
@@ -84,6 +88,9 @@ func failure(op, name string, opts *Options, err error) error {
 		text = fmt.Sprintf("the user needs read and write permission on the prefix %q: %v", opts.prefix()+"/", err)
 	case c == codes.DeadlineExceeded:
 		text = fmt.Sprintf("no answer in time (requests have %v)", opts.requestTimeout())
+		if why := link.reason(); why != "" {
+			text += ": " + why
+		}
 	}
 	return &locks.Error{Op: op, Name: name, Kind: kind, Err: &refusal{text, permanent(err)}}
 }

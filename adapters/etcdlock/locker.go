@@ -26,6 +26,7 @@ type Locker struct {
 	stop    context.CancelFunc
 
 	owned       *clientv3.Client // nil if the client is the caller's
+	network     *network         // of owned
 	closeOwned  sync.Once
 	ownedClosed chan struct{}
 

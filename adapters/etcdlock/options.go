@@ -35,8 +35,9 @@ type Options struct {
 	// lost at its next deadline. 0 is no limit.
 	MaxHold time.Duration
 
-	// RequestTimeout bounds each request, by default TTL, at most 5 s. A
-	// renewal has a third of TTL at most.
+	// RequestTimeout bounds each request, by default TTL, at most 5 s. More
+	// than TTL is an error: the lease has run out by then. A renewal has a
+	// third of TTL at most.
 	RequestTimeout time.Duration
 
 	// TLS is used by Dial for etcds addresses, by default the system's roots.
@@ -102,6 +103,8 @@ func (o *Options) check(op string) error {
 		return bad("MaxHold is %v; give a positive time, or 0 for no limit", o.maxHold())
 	case o.requestTimeout() < 0:
 		return bad("RequestTimeout is %v; give a positive time", o.requestTimeout())
+	case o.requestTimeout() > ttl:
+		return bad("RequestTimeout is %v, but after TTL, %v, the lease has run out; give no more than that", o.requestTimeout(), ttl)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ func TestBadOptionsAreNamedWithTheRemedy(t *testing.T) {
 		"TTL is -1s":            {TTL: -time.Second},
 		"MaxHold is -1ns":       {MaxHold: -1},
 		"RequestTimeout is -1s": {RequestTimeout: -time.Second},
+		"RequestTimeout is 4s":  {TTL: 3 * time.Second, RequestTimeout: 4 * time.Second},
 		`Prefix "//"`:           {Prefix: "//"},
 	} {
 		_, newErr := etcdlock.New(new(clientv3.Client), opts)

@@ -67,7 +67,7 @@ func (a *attempt) look(ctx context.Context, e *entry, before *key) (first bool, 
 		case permanent(err):
 			return false, err
 		}
-		a.seen = failure("acquire", a.name, a.opts, err)
+		a.seen = a.failure("acquire", a.name, err)
 		select {
 		case <-e.s.retired:
 			return false, errAgain

@@ -74,7 +74,11 @@ func TestRefusedRenewalsArePaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-lease.Context().Done()
+	select {
+	case <-lease.Context().Done():
+	case <-time.After(30 * time.Second):
+		t.Fatal("the lease has not ended")
+	}
 	if cause := context.Cause(lease.Context()); !errors.Is(cause, locks.ErrLost) {
 		t.Errorf("the lease ended with %v, want ErrLost", cause)
 	}

@@ -177,10 +177,9 @@ func (s *session) busy() bool {
 // etcd has forgotten the lease by itself.
 func (s *session) revoke() {
 	s.end(errors.New("the shared lease was given back"), false)
-	for tried := false; s.exists() && (!tried || locks.Elapsed(s.lastSent()) < s.opts.ttl()); tried = true {
-		if tried {
-			time.Sleep(retryPause)
-		}
+	for pause := time.Duration(0); s.exists() && (pause == 0 || locks.Elapsed(s.lastSent()) < s.opts.ttl()); {
+		time.Sleep(pause)
+		pause = min(max(2*pause, retryPause), time.Second)
 		ctx, cancel := s.detached()
 		_, err := s.client.Revoke(ctx, s.id)
 		cancel()

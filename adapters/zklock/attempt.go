@@ -149,7 +149,7 @@ func (a *attempt) queue(ctx context.Context, try bool, seen *error) error {
 			return errRetired
 		case <-ctx.Done():
 			if a.s.isAway() {
-				*seen = unreachable("acquire", a.name, errAway)
+				*seen = unreachable("acquire", a.name, a.s.away())
 			}
 			return ctx.Err()
 		}

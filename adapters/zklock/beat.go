@@ -108,7 +108,7 @@ func (s *session) end() {
 // data refuses clients that have seen newer.
 func (s *session) expireLocked() {
 	if !s.connected && s.established && time.Since(s.awaySince) >= 2*s.timeout {
-		s.dieLocked(fmt.Errorf("%w: no connection for twice the session timeout of %v", errAway, s.timeout))
+		s.dieLocked(fmt.Errorf("no connection for twice the session timeout of %v: %w", s.timeout, s.awayLocked()))
 	}
 }
 

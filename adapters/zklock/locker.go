@@ -140,6 +140,9 @@ func (l *Locker) acquire(ctx context.Context, name string, try bool) (*locks.Lea
 		case err == nil:
 			return lease, nil
 		case ctx.Err() != nil:
+			if seen == nil && errors.Is(err, errAway) && !l.connected() {
+				seen = unreachable("acquire", name, err)
+			}
 			return nil, locks.Cancelled(ctx, name, seen)
 		case l.open.Err() != nil:
 			return nil, &locks.Error{Op: "acquire", Name: name, Kind: locks.ErrClosed}
@@ -195,6 +198,13 @@ func (l *Locker) join() (*session, error) {
 	l.sessions[s] = struct{}{}
 	s.join()
 	return s, nil
+}
+
+func (l *Locker) connected() bool {
+	l.mu.Lock()
+	s := l.current
+	l.mu.Unlock()
+	return s != nil && !s.isAway()
 }
 
 // sessionOver is called by a session that gets no new grant.

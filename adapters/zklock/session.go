@@ -196,6 +196,10 @@ func (s *session) await(ctx context.Context) error {
 func (s *session) away() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.awayLocked()
+}
+
+func (s *session) awayLocked() error {
 	if s.lastErr == nil {
 		return errAway
 	}
