@@ -15,6 +15,7 @@ import (
 
 	"github.com/fencedkv/fencedkv/adapters/etcdlock"
 	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/proxy"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
@@ -23,9 +24,9 @@ func TestLossInABlackHoleIsSignalledBeforeTheLockIsFree(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	l := s.counted(t, s.options())
-	lease := try(t, l, "a")
+	lease := bounded.Try(t, l, "a")
 	key := s.holder(t, "a").key
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), bounded.Patience)
 	defer cancel()
 	watch := s.direct.Watch(ctx, key, clientv3.WithCreatedNotify(), clientv3.WithFilterPut())
 	<-watch
@@ -38,7 +39,7 @@ func TestLossInABlackHoleIsSignalledBeforeTheLockIsFree(t *testing.T) {
 	default:
 		t.Error("etcd has freed the lock and the lease's context has not ended")
 	}
-	if err := ended(t, lease); !errors.Is(err, locks.ErrLost) {
+	if err := bounded.Ended(t, lease); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("the lease ended with %v, want ErrLost", err)
 	}
 }
@@ -49,18 +50,18 @@ func TestHolderAndWaiterOutliveARestartOfTheServer(t *testing.T) {
 	s := newSite(t, srv.Addr())
 	opts := s.options()
 	opts.TTL = 10 * time.Second
-	held := try(t, s.dial(t, s.addr, opts), "a")
+	held := bounded.Try(t, s.dial(t, s.addr, opts), "a")
 	waiter := s.wait(t, s.dial(t, s.addr, opts), "a", 2)
 	srv.Restart(t)
 	before := held.Deadline()
-	eventually(t, "renewal after the restart", func() bool { return held.Deadline().After(before) })
+	bounded.Eventually(t, "renewal after the restart", func() bool { return held.Deadline().After(before) })
 	select {
 	case r := <-waiter:
-		t.Fatalf("the waiter returned %v, %v while the lock was held", r.lease, r.err)
+		t.Fatalf("the waiter returned %v, %v while the lock was held", r.Lease, r.Err)
 	default:
 	}
-	release(t, held)
-	next := granted(t, waiter)
+	bounded.Release(t, held)
+	next := bounded.Granted(t, "the waiter", waiter)
 	if next.Token().Seq <= held.Token().Seq || next.Token().Lineage != held.Token().Lineage {
 		t.Errorf("token %v after %v", next.Token(), held.Token())
 	}
@@ -80,28 +81,28 @@ func TestWaiterQueuesAgainWhen(t *testing.T) {
 		"its lease was revoked": func(t *testing.T, s *site, _ *counted, own entry) { s.revoke(t, own) },
 		"its lease ran out in a black hole": func(t *testing.T, s *site, l *counted, own entry) {
 			l.network.BlackHole(t, proxy.Both)
-			eventually(t, "the end of its lease", func() bool { return len(s.entries(t, "a")) == 1 })
+			bounded.Eventually(t, "the end of its lease", func() bool { return len(s.entries(t, "a")) == 1 })
 			l.network.Heal(t)
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s := shared(t)
-			held := try(t, s.dial(t, s.addr, s.long()), "a")
+			held := bounded.Try(t, s.dial(t, s.addr, s.long()), "a")
 			b := s.counted(t, s.options())
 			waiter := s.wait(t, b, "a", 2)
 			own := s.entries(t, "a")[1]
 			forget(t, s, b, own)
-			eventually(t, "the new entry", func() bool {
+			bounded.Eventually(t, "the new entry", func() bool {
 				all := s.entries(t, "a")
 				return len(all) == 2 && all[1].key != own.key
 			})
-			release(t, held)
-			lease := granted(t, waiter)
+			bounded.Release(t, held)
+			lease := bounded.Granted(t, "the waiter", waiter)
 			if tok, e := lease.Token(), s.holder(t, "a"); tok.Seq != uint64(e.rev) || !strings.HasSuffix(e.key, tok.Holder) {
 				t.Errorf("token %v, but %+v holds the lock", tok, e)
 			}
-			release(t, lease)
+			bounded.Release(t, lease)
 		})
 	}
 }
@@ -110,18 +111,18 @@ func TestATakeWhoseReplyWasLostIsFoundAndNotMadeAgain(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	l := s.counted(t, s.long())
-	try(t, l, "other")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	bounded.Try(t, l, "other")
+	ctx, cancel := context.WithTimeout(t.Context(), bounded.Patience)
 	defer cancel()
 	watch := s.direct.Watch(ctx, s.queue("a"), clientv3.WithPrefix(), clientv3.WithCreatedNotify())
 	<-watch
 	lost := l.counter.DropReply(pathTxn)
-	lease := try(t, l, "a")
-	<-lost
+	lease := bounded.Try(t, l, "a")
+	bounded.Receive(t, "the lost reply", lost)
 	if got, want := s.holder(t, "a").lease, s.holder(t, "other").lease; got != want {
 		t.Errorf("the grant hangs on lease %x, want %x: all that was sent is accounted for", got, want)
 	}
-	release(t, lease)
+	bounded.Release(t, lease)
 	var events []string
 	for len(events) < 2 {
 		r := <-watch
@@ -146,7 +147,7 @@ func TestATakeThatArrivesAfterItsCallerGaveUpLeavesNothing(t *testing.T) {
 	opts := s.long()
 	opts.RequestTimeout = 200 * time.Millisecond
 	l := s.counted(t, opts)
-	release(t, try(t, l, "first use"))
+	bounded.Release(t, bounded.Try(t, l, "first use"))
 
 	l.network.BlackHole(t, proxy.Upstream)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -154,20 +155,20 @@ func TestATakeThatArrivesAfterItsCallerGaveUpLeavesNothing(t *testing.T) {
 	if _, err := l.TryAcquire(ctx, "a"); !errors.Is(err, locks.ErrCancelled) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want an error over ErrCancelled and context.DeadlineExceeded", err)
 	}
-	if _, err := l.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
+	if _, err := l.TryAcquire(bounded.Context(t), "a"); !errors.Is(err, locks.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want an error over ErrUnreachable and not over the end of a context of the caller's", err)
 	}
 	l.network.Heal(t)
 
 	other := s.dial(t, s.addr, s.long())
-	ctx, cancel = context.WithTimeout(t.Context(), patience)
+	ctx, cancel = context.WithTimeout(t.Context(), bounded.Patience)
 	defer cancel()
 	lease, err := other.Acquire(ctx, "a")
 	if err != nil {
 		t.Fatalf("the next client: %v; entries: %+v", err, s.entries(t, "a"))
 	}
-	release(t, lease)
-	eventually(t, "nothing is left", func() bool { return len(s.entries(t, "a")) == 0 })
+	bounded.Release(t, lease)
+	bounded.Eventually(t, "nothing is left", func() bool { return len(s.entries(t, "a")) == 0 })
 }
 
 func TestALeaseWithAKeyThatCouldNotBeRemovedTakesNoNewGrants(t *testing.T) {
@@ -176,7 +177,7 @@ func TestALeaseWithAKeyThatCouldNotBeRemovedTakesNoNewGrants(t *testing.T) {
 	opts := s.long()
 	opts.RequestTimeout = 200 * time.Millisecond
 	l := s.counted(t, opts)
-	a, b := try(t, l, "a"), try(t, l, "b")
+	a, b := bounded.Try(t, l, "a"), bounded.Try(t, l, "b")
 	old := s.holder(t, "b").lease
 
 	l.network.BlackHole(t, proxy.Both)
@@ -184,16 +185,16 @@ func TestALeaseWithAKeyThatCouldNotBeRemovedTakesNoNewGrants(t *testing.T) {
 		t.Errorf("release in a black hole: %v, want ErrUnreachable", err)
 	}
 	l.network.Heal(t)
-	eventually(t, "the key is removed in the background", func() bool { return len(s.entries(t, "a")) == 0 })
-	c := try(t, l, "c")
+	bounded.Eventually(t, "the key is removed in the background", func() bool { return len(s.entries(t, "a")) == 0 })
+	c := bounded.Try(t, l, "c")
 	if s.holder(t, "c").lease == old {
 		t.Error("the new grant hangs on the old lease")
 	}
 	if err := b.Context().Err(); err != nil {
 		t.Errorf("the old lease's other grant: %v", context.Cause(b.Context()))
 	}
-	release(t, b)
-	eventually(t, "the old lease is revoked", func() bool {
+	bounded.Release(t, b)
+	bounded.Eventually(t, "the old lease is revoked", func() bool {
 		ttl, err := s.direct.TimeToLive(t.Context(), old)
 		return err == nil && ttl.TTL == -1
 	})
@@ -206,7 +207,7 @@ func TestCompactionDoesNotDisturbAWaiter(t *testing.T) {
 	t.Parallel()
 	srv := servers.StartEtcd(t, nil)
 	s := newSite(t, srv.Addr())
-	held := try(t, s.dial(t, s.addr, s.long()), "a")
+	held := bounded.Try(t, s.dial(t, s.addr, s.long()), "a")
 	waiter := s.wait(t, s.dial(t, s.addr, s.long()), "a", 2)
 	resp, err := s.direct.Put(t.Context(), "x", "x")
 	if err != nil {
@@ -216,8 +217,30 @@ func TestCompactionDoesNotDisturbAWaiter(t *testing.T) {
 		t.Fatal(err)
 	}
 	srv.Restart(t) // the watch is made again, on compacted history
-	release(t, held)
-	granted(t, waiter)
+	bounded.Release(t, held)
+	bounded.Granted(t, "the waiter", waiter)
+}
+
+func TestTheErrorSaysWhyNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	nobody := fmt.Sprintf("127.0.0.1:%d", servers.FreePort(t))
+	opts := &etcdlock.Options{TTL: time.Second}
+	_, err := etcdlock.Dial("etcd://app:secret@"+nobody, opts)
+	refusedBecause(t, err, "dial tcp "+nobody, "secret")
+	l, err := etcdlock.Dial("etcd://"+nobody, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeLocker(t, l)
+	_, err = l.Acquire(bounded.Context(t), "a")
+	refusedBecause(t, err, "dial tcp "+nobody, "secret")
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	_, err = l.Acquire(ctx, "a")
+	refusedBecause(t, err, "dial tcp "+nobody, "secret")
+	if !errors.Is(err, locks.ErrCancelled) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want an error over ErrCancelled and context.DeadlineExceeded as well", err)
+	}
 }
 
 const holderEnv = "FENCEDKV_TEST_HOLDER"
@@ -257,7 +280,7 @@ func TestAKilledHoldersLockIsFreedAfterItsTime(t *testing.T) {
 	dead := s.holder(t, "a")
 	waiter := s.wait(t, s.dial(t, s.addr, s.options()), "a", 2)
 	cmd.Process.Kill()
-	if next := granted(t, waiter); next.Token().Seq <= uint64(dead.rev) {
+	if next := bounded.Granted(t, "the waiter", waiter); next.Token().Seq <= uint64(dead.rev) {
 		t.Errorf("token %v after the killed holder's %d", next.Token(), dead.rev)
 	}
 }
@@ -270,7 +293,7 @@ func TestAGrantThatNobodyRenewsIsFreedWhileItsSharedLeaseGoesOn(t *testing.T) {
 	opts := s.options()
 	opts.TTL = 3 * time.Second
 	l := s.dial(t, s.addr, opts)
-	other := try(t, l, "other")
+	other := bounded.Try(t, l, "other")
 	ctx, cancel := context.WithCancel(t.Context())
 	stuck := make(chan struct{})
 	done := make(chan error, 1)
@@ -282,12 +305,12 @@ func TestAGrantThatNobodyRenewsIsFreedWhileItsSharedLeaseGoesOn(t *testing.T) {
 		})
 	}()
 	<-ctx.Done()
-	eventually(t, "the end of the key", func() bool { return len(s.entries(t, "a")) == 0 })
+	bounded.Eventually(t, "the end of the key", func() bool { return len(s.entries(t, "a")) == 0 })
 	if err := other.Context().Err(); err != nil {
 		t.Errorf("the other grant: %v", context.Cause(other.Context()))
 	}
 	close(stuck)
-	if err := <-done; !errors.Is(err, locks.ErrLost) {
+	if err := bounded.Receive(t, "the end of Do", done); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("Do: %v, want ErrLost", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fencedkv/fencedkv/adapters/etcdlock"
 	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
 
@@ -18,10 +19,10 @@ func TestUncontendedAcquireOnALiveLeaseIsOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	l := s.counted(t, s.long())
-	release(t, try(t, l, "first use"))
+	bounded.Release(t, bounded.Try(t, l, "first use"))
 	for op, f := range map[string]func() (*locks.Lease, error){
-		"Acquire":    func() (*locks.Lease, error) { return l.Acquire(t.Context(), "a") },
-		"TryAcquire": func() (*locks.Lease, error) { return l.TryAcquire(t.Context(), "a") },
+		"Acquire":    func() (*locks.Lease, error) { return l.Acquire(bounded.Context(t), "a") },
+		"TryAcquire": func() (*locks.Lease, error) { return l.TryAcquire(bounded.Context(t), "a") },
 	} {
 		l.counter.Reset()
 		lease, err := f()
@@ -32,7 +33,7 @@ func TestUncontendedAcquireOnALiveLeaseIsOneRoundTrip(t *testing.T) {
 			t.Errorf("%s: %v in %d round trips, want one transaction", op, got, l.counter.RoundTrips())
 		}
 		l.counter.Reset()
-		release(t, lease)
+		bounded.Release(t, lease)
 		if got := l.counter.Requests(); !slices.Equal(got, []string{pathTxn}) {
 			t.Errorf("release after %s: %v, want one transaction", op, got)
 		}
@@ -43,20 +44,20 @@ func TestAHandoverIsOneReleaseAndOneRead(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	a, b := s.counted(t, s.long()), s.counted(t, s.long())
-	held := try(t, a, "a")
-	release(t, try(t, b, "first use"))
+	held := bounded.Try(t, a, "a")
+	bounded.Release(t, bounded.Try(t, b, "first use"))
 	b.counter.Reset()
 	waiter := s.wait(t, b, "a", 2)
 	// The entry, the watch, and the read that shows that the watch missed nothing.
 	entered := []string{pathTxn, pathWatch, pathTxn}
-	eventually(t, "the waiter's last request", func() bool { return len(b.counter.Requests()) >= len(entered) })
+	bounded.Eventually(t, "the waiter's last request", func() bool { return len(b.counter.Requests()) >= len(entered) })
 	if got := b.counter.Requests(); !slices.Equal(got, entered) {
 		t.Errorf("requests of a waiter: %v, want %v", got, entered)
 	}
 	a.counter.Reset()
 	b.counter.Reset()
-	release(t, held)
-	granted(t, waiter)
+	bounded.Release(t, held)
+	bounded.Granted(t, "the waiter", waiter)
 	if got := a.counter.Requests(); !slices.Equal(got, []string{pathTxn}) {
 		t.Errorf("requests of the release: %v, want one transaction", got)
 	}
@@ -70,7 +71,7 @@ func TestAHandoverIsOneReleaseAndOneRead(t *testing.T) {
 func TestTokenIsTheKeysCreateRevision(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
-	lease := try(t, s.dial(t, s.addr, s.long()), "jobs/nightly")
+	lease := bounded.Try(t, s.dial(t, s.addr, s.long()), "jobs/nightly")
 	tok, e := lease.Token(), s.holder(t, "jobs/nightly")
 	if tok.Seq != uint64(e.rev) {
 		t.Errorf("Seq is %d, the key's create revision %d", tok.Seq, e.rev)
@@ -92,8 +93,8 @@ func TestTryAcquireOfAHeldLockWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, servers.StartEtcd(t, nil).Addr())
 	a, b := s.dial(t, s.addr, s.long()), s.dial(t, s.addr, s.long())
-	held := try(t, a, "x")
-	release(t, try(t, b, "y")) // b has its lease
+	held := bounded.Try(t, a, "x")
+	bounded.Release(t, bounded.Try(t, b, "y")) // b has its lease
 	revision := func() int64 {
 		resp, err := s.direct.Get(t.Context(), "x")
 		if err != nil {
@@ -102,7 +103,7 @@ func TestTryAcquireOfAHeldLockWritesNothing(t *testing.T) {
 		return resp.Header.Revision
 	}
 	before := revision()
-	_, err := b.TryAcquire(t.Context(), "x")
+	_, err := b.TryAcquire(bounded.Context(t), "x")
 	if !errors.Is(err, locks.ErrHeld) || !strings.Contains(err.Error(), held.Token().Holder) {
 		t.Errorf("got %v, want an error over ErrHeld that names the holder", err)
 	}
@@ -115,7 +116,7 @@ func TestGrantsShareALeaseAndCountFromItsRenewal(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	l := s.dial(t, s.addr, s.long())
-	a, b := try(t, l, "a"), try(t, l, "b")
+	a, b := bounded.Try(t, l, "a"), bounded.Try(t, l, "b")
 	if ea, eb := s.holder(t, "a"), s.holder(t, "b"); ea.lease != eb.lease || ea.lease == 0 {
 		t.Errorf("leases %x and %x, want one", ea.lease, eb.lease)
 	}
@@ -133,18 +134,18 @@ func TestManyGrantsAreRenewedOnOneLease(t *testing.T) {
 	l := s.dial(t, s.addr, opts)
 	var all []*locks.Lease
 	for i := range 230 {
-		all = append(all, try(t, l, fmt.Sprint(i)))
+		all = append(all, bounded.Try(t, l, fmt.Sprint(i)))
 	}
 	first := all[0].Deadline()
 	for i, lease := range all {
-		eventually(t, fmt.Sprintf("renewal of grant %d", i), func() bool { return lease.Deadline().After(first.Add(3 * time.Second)) })
+		bounded.Eventually(t, fmt.Sprintf("renewal of grant %d", i), func() bool { return lease.Deadline().After(first.Add(3 * time.Second)) })
 		if err := lease.Context().Err(); err != nil {
 			t.Fatalf("grant %d: %v", i, context.Cause(lease.Context()))
 		}
 	}
 	lost := all[117]
 	s.delete(t, s.holder(t, lost.Name()).key)
-	if err := ended(t, lost); !errors.Is(err, locks.ErrLost) {
+	if err := bounded.Ended(t, lost); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("the grant whose key was deleted: %v, want ErrLost", err)
 	}
 	if err := all[118].Context().Err(); err != nil {
@@ -156,17 +157,17 @@ func TestALeaseTimeBelowTheServersMinimumIsRefused(t *testing.T) {
 	t.Parallel()
 	srv := servers.StartEtcd(t, &servers.EtcdOptions{Flags: []string{"--heartbeat-interval", "100", "--election-timeout", "1000"}})
 	s := newSite(t, srv.Addr())
-	_, err := s.dial(t, s.addr, s.options()).TryAcquire(t.Context(), "a")
+	_, err := s.dial(t, s.addr, s.options()).TryAcquire(bounded.Context(t), "a")
 	if !errors.Is(err, locks.ErrBadOption) || !strings.Contains(err.Error(), "1s") || !strings.Contains(err.Error(), "2s") {
 		t.Errorf("got %v, want an error over ErrBadOption that names 1s and 2s", err)
 	}
-	eventually(t, "the refused lease is revoked", func() bool {
+	bounded.Eventually(t, "the refused lease is revoked", func() bool {
 		all, err := s.direct.Leases(t.Context())
 		return err == nil && len(all.Leases) == 0
 	})
 	opts := s.options()
 	opts.TTL = 2 * time.Second
-	try(t, s.dial(t, s.addr, opts), "a")
+	bounded.Try(t, s.dial(t, s.addr, opts), "a")
 }
 
 func TestCloseGivesTheLeaseBackAndLeavesTheClientOpen(t *testing.T) {
@@ -176,10 +177,10 @@ func TestCloseGivesTheLeaseBackAndLeavesTheClientOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lease := try(t, l, "a")
+	lease := bounded.Try(t, l, "a")
 	id := s.holder(t, "a").lease
 	closeLocker(t, l)
-	if err := ended(t, lease); !errors.Is(err, locks.ErrReleased) {
+	if err := bounded.Ended(t, lease); !errors.Is(err, locks.ErrReleased) {
 		t.Errorf("the lease ended with %v, want ErrReleased", err)
 	}
 	if n := len(s.entries(t, "a")); n != 0 {
@@ -188,7 +189,7 @@ func TestCloseGivesTheLeaseBackAndLeavesTheClientOpen(t *testing.T) {
 	if ttl, err := s.direct.TimeToLive(t.Context(), id); err != nil || ttl.TTL != -1 {
 		t.Errorf("the etcd lease: %+v, %v, want it gone", ttl, err)
 	}
-	if _, err := l.Acquire(t.Context(), "a"); !errors.Is(err, locks.ErrClosed) {
+	if _, err := l.Acquire(bounded.Context(t), "a"); !errors.Is(err, locks.ErrClosed) {
 		t.Errorf("Acquire after Close: %v, want ErrClosed", err)
 	}
 }

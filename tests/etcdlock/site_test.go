@@ -13,6 +13,7 @@ import (
 
 	"github.com/fencedkv/fencedkv/adapters/etcdlock"
 	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/proxy"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
@@ -24,9 +25,6 @@ func TestMain(m *testing.M) {
 	}
 	servers.Main(m)
 }
-
-// patience bounds what must happen; it is no bound on speed.
-const patience = 30 * time.Second
 
 const (
 	pathTxn   = "/etcdserverpb.KV/Txn"
@@ -54,7 +52,7 @@ func newClient(t testing.TB, addr string) *clientv3.Client {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:   []string{"http://" + addr},
-		DialTimeout: patience,
+		DialTimeout: bounded.Patience,
 		Logger:      zap.NewNop(),
 	})
 	if err != nil {
@@ -86,7 +84,7 @@ func (s *site) dial(t testing.TB, addr string, opts *etcdlock.Options) *etcdlock
 
 func closeLocker(t testing.TB, l *etcdlock.Locker) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), bounded.Patience)
 	defer cancel()
 	if err := l.Close(ctx); err != nil {
 		t.Errorf("close: %v", err)
@@ -113,7 +111,7 @@ func (s *site) queue(name string) string { return s.prefix + "/" + url.PathEscap
 // entries are the keys of the lock, the holder's first.
 func (s *site) entries(t testing.TB, name string) []entry {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), bounded.Patience)
 	defer cancel()
 	resp, err := s.direct.Get(ctx, s.queue(name), clientv3.WithPrefix(),
 		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
@@ -151,71 +149,10 @@ func (s *site) delete(t testing.TB, key string) {
 	}
 }
 
-func try(t testing.TB, l locks.Locker, name string) *locks.Lease {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	lease, err := l.TryAcquire(ctx, name)
-	if err != nil {
-		t.Fatalf("TryAcquire %q: %v", name, err)
-	}
-	return lease
-}
-
-func release(t testing.TB, lease *locks.Lease) {
-	t.Helper()
-	if err := lease.Release(context.Background()); err != nil {
-		t.Fatalf("release: %v", err)
-	}
-}
-
-type result struct {
-	lease *locks.Lease
-	err   error
-}
-
 // wait starts an Acquire and returns when its entry is the last of n.
-func (s *site) wait(t testing.TB, l locks.Locker, name string, n int) <-chan result {
+func (s *site) wait(t testing.TB, l locks.Locker, name string, n int) <-chan bounded.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	granted := make(chan result, 1)
-	go func() {
-		defer cancel()
-		lease, err := l.Acquire(ctx, name)
-		granted <- result{lease, err}
-	}()
-	eventually(t, "the waiter's entry", func() bool { return len(s.entries(t, name)) == n })
+	granted := bounded.Acquiring(bounded.Context(t), l, name)
+	bounded.Eventually(t, "the waiter's entry", func() bool { return len(s.entries(t, name)) == n })
 	return granted
-}
-
-func granted(t testing.TB, r <-chan result) *locks.Lease {
-	t.Helper()
-	got := <-r
-	if got.err != nil {
-		t.Fatalf("Acquire: %v", got.err)
-	}
-	return got.lease
-}
-
-// eventually waits until cond is true.
-func eventually(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(patience); !cond(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v", what, patience)
-		}
-	}
-}
-
-// ended waits for the end of the lease and returns why it ended.
-func ended(t testing.TB, lease *locks.Lease) error {
-	t.Helper()
-	select {
-	case <-lease.Context().Done():
-	case <-time.After(patience):
-		t.Fatalf("the lease was not lost within %v", patience)
-	}
-	return context.Cause(lease.Context())
 }

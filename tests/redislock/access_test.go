@@ -14,6 +14,7 @@ import (
 
 	"github.com/fencedkv/fencedkv/adapters/redislock"
 	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
 
@@ -46,7 +47,7 @@ func TestDialWithPassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	release(t, acquire(t, l, "a"))
+	bounded.Release(t, bounded.Acquire(t, l, "a"))
 	closeLocker(t, l)
 
 	l, err = redislock.Dial("redis://:wr0ng-one@"+srv.Addr(), nil)
@@ -55,7 +56,7 @@ func TestDialWithPassword(t *testing.T) {
 	}
 	defer closeLocker(t, l)
 	// Without a deadline: a refused password does not get better by waiting.
-	_, err = l.Acquire(t.Context(), "a")
+	_, err = l.Acquire(bounded.Context(t), "a")
 	if !errors.Is(err, locks.ErrUnreachable) {
 		t.Errorf("Acquire with a wrong password: %v, want ErrUnreachable", err)
 	}
@@ -88,18 +89,18 @@ func TestUserWithTheListedRightsCanLock(t *testing.T) {
 			l := newLocker(t, client, test.o)
 			admin := newClient(t, srv.Addr())
 
-			lease := acquire(t, l, "a")
-			done := acquiring(t.Context(), l, "a")
+			lease := bounded.Acquire(t, l, "a")
+			done := bounded.Acquiring(bounded.Context(t), l, "a")
 			k, subscribed := key("fencedkv", "a"), int64(1)
 			if test.warns {
 				subscribed = 0
-				eventually(t, "the warning", func() bool { return strings.Contains(log.String(), "waiters cannot hear of a release") })
+				bounded.Eventually(t, "the warning", func() bool { return strings.Contains(log.String(), "waiters cannot hear of a release") })
 			}
-			eventually(t, "it waits", func() bool {
+			bounded.Eventually(t, "it waits", func() bool {
 				return waiters(t, admin, k) == 1 && admin.PubSubNumSub(t.Context(), k+"wake").Val()[k+"wake"] == subscribed
 			})
-			release(t, lease)
-			release(t, await(t, "the waiter", done))
+			bounded.Release(t, lease)
+			bounded.Release(t, bounded.Granted(t, "the waiter", done))
 			if got := strings.Contains(log.String(), "[WARN]"); got != test.warns {
 				t.Errorf("warnings: %v, want %v; log:\n%s", got, test.warns, log)
 			}
@@ -115,7 +116,7 @@ func TestMissingRightIsReportedAtOnce(t *testing.T) {
 	srv := servers.StartRedis(t, &servers.RedisOptions{Config: []string{"user bob on >secret ~other:* +@all"}})
 	client := redis.NewClient(&redis.Options{Addr: srv.Addr(), Username: "bob", Password: "secret", ContextTimeoutEnabled: true})
 	t.Cleanup(func() { client.Close() })
-	_, err := newLocker(t, client, nil).Acquire(t.Context(), "a")
+	_, err := newLocker(t, client, nil).Acquire(bounded.Context(t), "a")
 	if !errors.Is(err, locks.ErrUnreachable) || !strings.Contains(fmt.Sprint(err), "NOPERM") {
 		t.Errorf("Acquire: %v, want ErrUnreachable with NOPERM", err)
 	}
@@ -126,7 +127,7 @@ func TestRenamedInfoIsNotNeeded(t *testing.T) {
 	t.Parallel()
 	srv := servers.StartRedis(t, &servers.RedisOptions{Config: []string{`rename-command INFO ""`}})
 	l := newLocker(t, newClient(t, srv.Addr()), nil)
-	release(t, acquire(t, l, "a"))
+	bounded.Release(t, bounded.Acquire(t, l, "a"))
 }
 
 // The calls have no deadline: what does not get better is not waited for.
@@ -137,12 +138,12 @@ func TestAnswerThatWouldNotChangeIsReportedAtOnce(t *testing.T) {
 		client := redis.NewClient(&redis.Options{Addr: srv.Addr(), DB: db, ContextTimeoutEnabled: true})
 		t.Cleanup(func() { client.Close() })
 		select {
-		case r := <-acquiring(t.Context(), newLocker(t, client, nil), "a"):
-			if !errors.Is(r.err, locks.ErrUnreachable) || !strings.Contains(fmt.Sprint(r.err), what) {
-				t.Errorf("Acquire: %v, want ErrUnreachable with %q", r.err, what)
+		case r := <-bounded.Acquiring(bounded.Context(t), newLocker(t, client, nil), "a"):
+			if !errors.Is(r.Err, locks.ErrUnreachable) || !strings.Contains(fmt.Sprint(r.Err), what) {
+				t.Errorf("Acquire: %v, want ErrUnreachable with %q", r.Err, what)
 			}
-		case <-time.After(patience):
-			t.Errorf("Acquire still asks %v after %q", patience, what)
+		case <-time.After(bounded.Patience):
+			t.Errorf("Acquire still asks %v after %q", bounded.Patience, what)
 		}
 	}
 }
@@ -153,8 +154,8 @@ func TestEvictionPolicyIsCheckedOnce(t *testing.T) {
 		srv := servers.StartRedis(t, &servers.RedisOptions{Config: []string{"maxmemory-policy " + policy}})
 		log := new(logged)
 		l := newLocker(t, newClient(t, srv.Addr()), &redislock.Options{Logger: log.logger()})
-		release(t, acquire(t, l, "a"))
-		release(t, acquire(t, l, "b"))
+		bounded.Release(t, bounded.Acquire(t, l, "a"))
+		bounded.Release(t, bounded.Acquire(t, l, "b"))
 		if got := strings.Count(log.String(), "set maxmemory-policy to noeviction"); got != warns {
 			t.Errorf("%s: %d warnings, want %d; log:\n%s", policy, got, warns, log)
 		}

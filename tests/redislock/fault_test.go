@@ -13,6 +13,7 @@ import (
 
 	"github.com/fencedkv/fencedkv/adapters/redislock"
 	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/proxy"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
@@ -24,10 +25,10 @@ func TestRequestExecutedAfterItsCallerGaveUpHoldsNothing(t *testing.T) {
 	srv := servers.StartRedis(t, nil)
 	client := newClient(t, srv.Addr())
 	l := newLocker(t, client, &redislock.Options{Prefix: "p", TTL: time.Minute, RequestTimeout: 200 * time.Millisecond})
-	release(t, acquire(t, l, "a"))
+	bounded.Release(t, bounded.Acquire(t, l, "a"))
 
 	srv.Pause(t)
-	_, err := l.TryAcquire(t.Context(), "a")
+	_, err := l.TryAcquire(bounded.Context(t), "a")
 	if !errors.Is(err, locks.ErrUnreachable) {
 		t.Fatalf("TryAcquire of a paused server: %v, want ErrUnreachable", err)
 	}
@@ -36,13 +37,13 @@ func TestRequestExecutedAfterItsCallerGaveUpHoldsNothing(t *testing.T) {
 		found, err := client.Keys(t.Context(), "p:{a}:gone:*").Result()
 		return err == nil && len(found) > 0
 	}
-	eventually(t, "the attempt is withdrawn", gone)
-	eventually(t, "the lock is free", func() bool { return client.Exists(t.Context(), "p:{a}:lock").Val() == 0 })
-	lease, err := l.TryAcquire(t.Context(), "a")
+	bounded.Eventually(t, "the attempt is withdrawn", gone)
+	bounded.Eventually(t, "the lock is free", func() bool { return client.Exists(t.Context(), "p:{a}:lock").Val() == 0 })
+	lease, err := l.TryAcquire(bounded.Context(t), "a")
 	if err != nil {
 		t.Fatalf("TryAcquire after the server went on: %v", err)
 	}
-	release(t, lease)
+	bounded.Release(t, lease)
 }
 
 func TestLateCopyOfAWithdrawnTakeIsRefused(t *testing.T) {
@@ -50,16 +51,16 @@ func TestLateCopyOfAWithdrawnTakeIsRefused(t *testing.T) {
 	prefix := space()
 	client := newClient(t, servers.SharedRedis(t))
 	holder := newLocker(t, client, &redislock.Options{Prefix: prefix, TTL: time.Minute})
-	lease := acquire(t, holder, "a")
+	lease := bounded.Acquire(t, holder, "a")
 	recorder := &recorder{Client: client}
 	waiting := newLocker(t, recorder, rarePolls(prefix))
 	ctx, cancel := context.WithCancel(t.Context())
-	done := acquiring(ctx, waiting, "a")
-	eventually(t, "it waits", func() bool { return waiters(t, client, key(prefix, "a")) == 1 })
+	done := bounded.Acquiring(ctx, waiting, "a")
+	bounded.Eventually(t, "it waits", func() bool { return waiters(t, client, key(prefix, "a")) == 1 })
 	cancel()
-	<-done
-	eventually(t, "it is withdrawn", func() bool { return waiters(t, client, key(prefix, "a")) == 0 })
-	release(t, lease)
+	bounded.Receive(t, "the waiter", done)
+	bounded.Eventually(t, "it is withdrawn", func() bool { return waiters(t, client, key(prefix, "a")) == 0 })
+	bounded.Release(t, lease)
 	for _, again := range recorder.takes {
 		if got := again(t.Context()); len(got) != 1 || got[0] != "over" {
 			t.Errorf("the late copy got %v, want over", got)
@@ -78,16 +79,16 @@ func TestWithdrawnWaiterPassesItsWakeOn(t *testing.T) {
 	k := key(prefix, "a")
 	r := &recorder{Client: client}
 	first, second := newLocker(t, client, rarePolls(prefix)), newLocker(t, r, rarePolls(prefix))
-	lease := acquire(t, first, "a")
+	lease := bounded.Acquire(t, first, "a")
 	ctx, cancel := context.WithCancel(t.Context())
-	one := acquiring(ctx, first, "a")
-	eventually(t, "the first waits", func() bool { return waiters(t, client, k) == 1 })
-	two := acquiring(t.Context(), second, "a")
+	one := bounded.Acquiring(ctx, first, "a")
+	bounded.Eventually(t, "the first waits", func() bool { return waiters(t, client, k) == 1 })
+	two := bounded.Acquiring(bounded.Context(t), second, "a")
 	r.settled(t, 2)
 	client.Del(t.Context(), k+"lock") // a release whose message the first got and the second did not
 	cancel()
-	<-one
-	release(t, await(t, "the second waiter", two))
+	bounded.Receive(t, "the first waiter", one)
+	bounded.Release(t, bounded.Granted(t, "the second waiter", two))
 	_ = lease.Release(t.Context())
 }
 
@@ -98,11 +99,11 @@ func TestBlackHoleEndsTheLeaseBeforeTheServerFreesTheLock(t *testing.T) {
 	p := proxy.New(t, addr)
 	ttl := time.Second
 	l := newLocker(t, newClient(t, p.Addr()), &redislock.Options{Prefix: prefix, TTL: ttl})
-	lease := acquire(t, l, "a")
-	successor := acquiring(t.Context(), newLocker(t, client, &redislock.Options{Prefix: prefix, TTL: ttl}), "a")
+	lease := bounded.Acquire(t, l, "a")
+	successor := bounded.Acquiring(bounded.Context(t), newLocker(t, client, &redislock.Options{Prefix: prefix, TTL: ttl}), "a")
 
 	p.BlackHole(t, proxy.Both)
-	next := await(t, "the successor", successor)
+	next := bounded.Granted(t, "the successor", successor)
 	if lease.Context().Err() == nil {
 		t.Error("the successor has the lock and the first holder was not told")
 	}
@@ -116,7 +117,7 @@ func TestBlackHoleEndsTheLeaseBeforeTheServerFreesTheLock(t *testing.T) {
 	if next.Context().Err() != nil {
 		t.Errorf("the successor lost the lock: %v", context.Cause(next.Context()))
 	}
-	release(t, next)
+	bounded.Release(t, next)
 }
 
 // A client that ignores contexts, which is go-redis' default, holds up nobody.
@@ -126,20 +127,20 @@ func TestClientWithoutContextTimeoutsDoesNotHoldUpTheCaller(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: srv.Addr(), ReadTimeout: 10 * time.Minute})
 	t.Cleanup(func() { client.Close() })
 	l := newLocker(t, client, &redislock.Options{TTL: time.Minute, RequestTimeout: 100 * time.Millisecond})
-	release(t, acquire(t, l, "a"))
+	bounded.Release(t, bounded.Acquire(t, l, "a"))
 	srv.Pause(t)
-	if _, err := l.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrUnreachable) {
+	if _, err := l.TryAcquire(bounded.Context(t), "a"); !errors.Is(err, locks.ErrUnreachable) {
 		t.Errorf("TryAcquire: %v, want ErrUnreachable", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	done := acquiring(ctx, l, "a")
+	done := bounded.Acquiring(ctx, l, "a")
 	cancel()
 	select {
 	case r := <-done:
-		if !errors.Is(r.err, locks.ErrCancelled) {
-			t.Errorf("Acquire: %v, want ErrCancelled", r.err)
+		if !errors.Is(r.Err, locks.ErrCancelled) {
+			t.Errorf("Acquire: %v, want ErrCancelled", r.Err)
 		}
-	case <-time.After(patience):
+	case <-time.After(bounded.Patience):
 		t.Error("Acquire does not notice that its context has ended")
 	}
 	srv.Resume(t)
@@ -149,21 +150,21 @@ func TestAcquireOutlastsARestart(t *testing.T) {
 	t.Parallel()
 	srv := servers.StartRedis(t, &servers.RedisOptions{AppendOnly: true})
 	l := newLocker(t, newClient(t, srv.Addr()), &redislock.Options{TTL: time.Second})
-	lease := acquire(t, l, "a")
+	lease := bounded.Acquire(t, l, "a")
 	before := lease.Token().Seq
-	release(t, lease)
+	bounded.Release(t, lease)
 
 	srv.Kill(t)
-	done := acquiring(t.Context(), l, "a")
-	if _, err := l.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrUnreachable) {
+	done := bounded.Acquiring(bounded.Context(t), l, "a")
+	if _, err := l.TryAcquire(bounded.Context(t), "a"); !errors.Is(err, locks.ErrUnreachable) {
 		t.Errorf("TryAcquire of a dead server: %v, want ErrUnreachable", err)
 	}
 	srv.Start(t)
-	lease = await(t, "Acquire during the restart", done)
+	lease = bounded.Granted(t, "Acquire during the restart", done)
 	if got := lease.Token().Seq; got <= before {
 		t.Errorf("number %d after the restart, want more than %d", got, before)
 	}
-	release(t, lease)
+	bounded.Release(t, lease)
 }
 
 func TestLeaseSurvivesAShortOutage(t *testing.T) {
@@ -171,11 +172,11 @@ func TestLeaseSurvivesAShortOutage(t *testing.T) {
 	srv := servers.StartRedis(t, &servers.RedisOptions{AppendOnly: true})
 	client := newClient(t, srv.Addr())
 	l := newLocker(t, client, &redislock.Options{Prefix: "p", TTL: 3 * time.Second})
-	lease := acquire(t, l, "a")
+	lease := bounded.Acquire(t, l, "a")
 	srv.Restart(t)
 	deadline := lease.Deadline()
-	eventually(t, "it is renewed", func() bool { return lease.Deadline().After(deadline) })
-	release(t, lease)
+	bounded.Eventually(t, "it is renewed", func() bool { return lease.Deadline().After(deadline) })
+	bounded.Release(t, lease)
 }
 
 // Reads of a replica would report the lock as held; its refusal to write is an
@@ -187,15 +188,15 @@ func TestReadOnlyReplicaIsUnreachable(t *testing.T) {
 	node := newClient(t, srv.Addr())
 	follow(t, node, primary.Addr())
 	l := newLocker(t, node, &redislock.Options{TTL: time.Second})
-	_, err := l.TryAcquire(t.Context(), "a")
+	_, err := l.TryAcquire(bounded.Context(t), "a")
 	if !errors.Is(err, locks.ErrUnreachable) {
 		t.Errorf("TryAcquire on a replica: %v, want ErrUnreachable", err)
 	}
-	done := acquiring(t.Context(), l, "a")
+	done := bounded.Acquiring(bounded.Context(t), l, "a")
 	if err := node.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
-	release(t, await(t, "Acquire when it has become the primary", done))
+	bounded.Release(t, bounded.Granted(t, "Acquire when it has become the primary", done))
 }
 
 func TestReplicasConfirmTheGrant(t *testing.T) {
@@ -206,19 +207,19 @@ func TestReplicasConfirmTheGrant(t *testing.T) {
 	follow(t, copied, primary.Addr())
 	client := newClient(t, primary.Addr())
 	l := newLocker(t, client, &redislock.Options{Prefix: "p", TTL: time.Minute, WaitReplicas: 1, RequestTimeout: 2 * time.Second})
-	lease := acquire(t, l, "a")
+	lease := bounded.Acquire(t, l, "a")
 	want := client.Get(t.Context(), "p:{a}:lock").Val()
 	if got := copied.Get(t.Context(), "p:{a}:lock").Val(); got != want || got == "" {
 		t.Errorf("the replica has %q at the time of the grant, want %q", got, want)
 	}
-	release(t, lease)
+	bounded.Release(t, lease)
 
 	replica.Pause(t)
-	_, err := l.TryAcquire(t.Context(), "a")
+	_, err := l.TryAcquire(bounded.Context(t), "a")
 	if !errors.Is(err, locks.ErrUnreachable) {
 		t.Errorf("TryAcquire with a silent replica: %v, want ErrUnreachable", err)
 	}
-	eventually(t, "the unconfirmed grant is gone", func() bool { return client.Exists(t.Context(), "p:{a}:lock").Val() == 0 })
+	bounded.Eventually(t, "the unconfirmed grant is gone", func() bool { return client.Exists(t.Context(), "p:{a}:lock").Val() == 0 })
 	replica.Resume(t)
 }
 
@@ -231,7 +232,7 @@ func follow(t *testing.T, node *redis.Client, primary string) {
 	if err := node.ReplicaOf(t.Context(), host, port).Err(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the replica is in step", func() bool {
+	bounded.Eventually(t, "the replica is in step", func() bool {
 		return strings.Contains(node.Info(t.Context(), "replication").Val(), "master_link_status:up")
 	})
 }
@@ -242,20 +243,20 @@ func TestServerOutOfMemoryCanStillBeCleanedUp(t *testing.T) {
 	srv := servers.StartRedis(t, nil)
 	client := newClient(t, srv.Addr())
 	l := newLocker(t, client, rarePolls("p"))
-	lease := acquire(t, l, "a")
+	lease := bounded.Acquire(t, l, "a")
 	ctx, cancel := context.WithCancel(t.Context())
-	done := acquiring(ctx, l, "a")
-	eventually(t, "it waits", func() bool { return waiters(t, client, key("p", "a")) == 1 })
+	done := bounded.Acquiring(ctx, l, "a")
+	bounded.Eventually(t, "it waits", func() bool { return waiters(t, client, key("p", "a")) == 1 })
 	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.TryAcquire(t.Context(), "b"); !errors.Is(err, locks.ErrUnreachable) || !strings.Contains(fmt.Sprint(err), "OOM") {
+	if _, err := l.TryAcquire(bounded.Context(t), "b"); !errors.Is(err, locks.ErrUnreachable) || !strings.Contains(fmt.Sprint(err), "OOM") {
 		t.Errorf("TryAcquire: %v, want ErrUnreachable with OOM", err)
 	}
 	cancel()
-	<-done
-	eventually(t, "the waiter is gone", func() bool { return waiters(t, client, key("p", "a")) == 0 })
-	release(t, lease)
+	bounded.Receive(t, "the waiter", done)
+	bounded.Eventually(t, "the waiter is gone", func() bool { return waiters(t, client, key("p", "a")) == 0 })
+	bounded.Release(t, lease)
 }
 
 func TestCloseEndsHoldersAndWaiters(t *testing.T) {
@@ -263,19 +264,19 @@ func TestCloseEndsHoldersAndWaiters(t *testing.T) {
 	prefix := space()
 	client := newClient(t, servers.SharedRedis(t))
 	l := newLocker(t, client, rarePolls(prefix))
-	lease := acquire(t, l, "a")
-	done := acquiring(t.Context(), l, "a")
-	eventually(t, "it waits", func() bool { return waiters(t, client, key(prefix, "a")) == 1 })
+	lease := bounded.Acquire(t, l, "a")
+	done := bounded.Acquiring(bounded.Context(t), l, "a")
+	bounded.Eventually(t, "it waits", func() bool { return waiters(t, client, key(prefix, "a")) == 1 })
 	if err := l.Close(t.Context()); err != nil {
 		t.Fatalf("Close: %v", err)
 	}
-	if r := <-done; !errors.Is(r.err, locks.ErrClosed) {
-		t.Errorf("the waiter: %v, want ErrClosed", r.err)
+	if r := bounded.Receive(t, "the waiter", done); !errors.Is(r.Err, locks.ErrClosed) {
+		t.Errorf("the waiter: %v, want ErrClosed", r.Err)
 	}
 	if cause := context.Cause(lease.Context()); !errors.Is(cause, locks.ErrReleased) {
 		t.Errorf("the holder: %v, want ErrReleased", cause)
 	}
-	if _, err := l.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrClosed) {
+	if _, err := l.TryAcquire(bounded.Context(t), "a"); !errors.Is(err, locks.ErrClosed) {
 		t.Errorf("TryAcquire after Close: %v, want ErrClosed", err)
 	}
 	if left := client.Exists(t.Context(), key(prefix, "a")+"lock", key(prefix, "a")+"queue").Val(); left != 0 {
@@ -290,7 +291,7 @@ func TestServerThatForgetsIsLossAtTheNextRenewal(t *testing.T) {
 	t.Parallel()
 	srv := servers.StartRedis(t, nil)
 	l := newLocker(t, newClient(t, srv.Addr()), &redislock.Options{TTL: 3 * time.Second})
-	lease := acquire(t, l, "a")
+	lease := bounded.Acquire(t, l, "a")
 	deadline := lease.Deadline()
 	srv.Restart(t)
 	select {
@@ -298,17 +299,17 @@ func TestServerThatForgetsIsLossAtTheNextRenewal(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Error("the holder was told by its deadline only")
 		}
-	case <-time.After(patience):
+	case <-time.After(bounded.Patience):
 		t.Fatal("the holder was never told")
 	}
 	if cause := context.Cause(lease.Context()); !errors.Is(cause, locks.ErrLost) {
 		t.Errorf("cause %v, want ErrLost", cause)
 	}
-	next := acquire(t, l, "a")
+	next := bounded.Acquire(t, l, "a")
 	if got, before := next.Token().Seq, lease.Token().Seq; got <= before {
 		t.Errorf("number %d, want more than %d", got, before)
 	}
-	release(t, next)
+	bounded.Release(t, next)
 }
 
 func TestBrokenSubscriptionComesBack(t *testing.T) {
@@ -316,19 +317,19 @@ func TestBrokenSubscriptionComesBack(t *testing.T) {
 	srv := servers.StartRedis(t, nil)
 	client := newClient(t, srv.Addr())
 	l := newLocker(t, client, rarePolls("p"))
-	lease := acquire(t, l, "a")
-	done := acquiring(t.Context(), l, "a")
+	lease := bounded.Acquire(t, l, "a")
+	done := bounded.Acquiring(bounded.Context(t), l, "a")
 	const channel = "p:{a}:wake"
 	subscribed := func() bool { return client.PubSubNumSub(t.Context(), channel).Val()[channel] == 1 }
-	eventually(t, "it has subscribed", subscribed)
+	bounded.Eventually(t, "it has subscribed", subscribed)
 	if n := client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub").Val(); n != int64(1) {
 		t.Fatalf("killed %v subscriptions, want 1", n)
 	}
-	eventually(t, "it has subscribed again", subscribed)
-	release(t, lease)
-	release(t, await(t, "the waiter", done))
+	bounded.Eventually(t, "it has subscribed again", subscribed)
+	bounded.Release(t, lease)
+	bounded.Release(t, bounded.Granted(t, "the waiter", done))
 	// Nobody waits any more, so its connection is not kept.
-	eventually(t, "the idle subscription ends", func() bool {
+	bounded.Eventually(t, "the idle subscription ends", func() bool {
 		list, err := client.ClientList(t.Context()).Result()
 		return err == nil && !strings.Contains(list, "cmd=unsubscribe") && !strings.Contains(list, "cmd=ping")
 	})
@@ -339,10 +340,10 @@ func TestRenewalDoesNotTouchAnothersLock(t *testing.T) {
 	prefix := space()
 	client := newClient(t, servers.SharedRedis(t))
 	l := newLocker(t, client, &redislock.Options{Prefix: prefix, TTL: 3 * time.Second})
-	lease := acquire(t, l, "a")
+	lease := bounded.Acquire(t, l, "a")
 	deadline := lease.Deadline()
 	client.Set(t.Context(), key(prefix, "a")+"lock", "1 another", time.Hour)
-	<-lease.Context().Done()
+	bounded.Ended(t, lease)
 	if cause := context.Cause(lease.Context()); !errors.Is(cause, locks.ErrLost) || !time.Now().Before(deadline) {
 		t.Errorf("cause %v at %v before the deadline, want ErrLost from the renewal", cause, time.Until(deadline))
 	}

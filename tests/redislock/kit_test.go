@@ -9,6 +9,7 @@ import (
 	"github.com/fencedkv/fencedkv/adapters/redislock"
 	"github.com/fencedkv/fencedkv/locks"
 	"github.com/fencedkv/fencedkv/locks/locktest"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/proxy"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
@@ -45,7 +46,7 @@ func newService(t *testing.T) *locktest.Service {
 
 	// The scripts are loaded, so that the first EVALSHA of a Locker takes.
 	warm := newLocker(t, direct, &redislock.Options{Prefix: prefix})
-	release(t, acquire(t, warm, "warm"))
+	bounded.Release(t, bounded.Acquire(t, warm, "warm"))
 
 	s := &locktest.Service{
 		TTL:    ttl,
@@ -140,9 +141,9 @@ func newService(t *testing.T) *locktest.Service {
 				return err
 			}
 			defer closeLocker(t, l)
-			lease, err := l.TryAcquire(t.Context(), "a")
+			lease, err := l.TryAcquire(bounded.Context(t), "a")
 			if err == nil {
-				release(t, lease)
+				bounded.Release(t, lease)
 			}
 			return err
 		},

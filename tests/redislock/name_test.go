@@ -8,6 +8,7 @@ import (
 
 	"github.com/fencedkv/fencedkv/adapters/redislock"
 	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
 
@@ -25,7 +26,7 @@ func TestAnyNameIsALockOfItsOwnInACluster(t *testing.T) {
 	if err := node.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the cluster is up", func() bool {
+	bounded.Eventually(t, "the cluster is up", func() bool {
 		return strings.Contains(node.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
 	})
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{srv.Addr()}, ContextTimeoutEnabled: true})
@@ -35,7 +36,7 @@ func TestAnyNameIsALockOfItsOwnInACluster(t *testing.T) {
 	var leases []*locks.Lease
 	lineages := make(map[string]string)
 	for _, name := range names {
-		lease, err := l.TryAcquire(t.Context(), name)
+		lease, err := l.TryAcquire(bounded.Context(t), name)
 		if err != nil {
 			t.Fatalf("TryAcquire %.20q beside %d other names: %v", name, len(leases), err)
 		}
@@ -47,8 +48,8 @@ func TestAnyNameIsALockOfItsOwnInACluster(t *testing.T) {
 		lineages[lineage] = name
 	}
 	for i, lease := range leases {
-		done := acquiring(t.Context(), l, names[i])
-		eventually(t, "it waits and has subscribed", func() bool {
+		done := bounded.Acquiring(bounded.Context(t), l, names[i])
+		bounded.Eventually(t, "it waits and has subscribed", func() bool {
 			keys := node.Keys(t.Context(), "p:{*}:queue").Val()
 			if len(keys) != 1 {
 				return false
@@ -56,8 +57,8 @@ func TestAnyNameIsALockOfItsOwnInACluster(t *testing.T) {
 			channel := strings.TrimSuffix(keys[0], "queue") + "wake"
 			return node.PubSubNumSub(t.Context(), channel).Val()[channel] == 1
 		})
-		release(t, lease)
-		release(t, await(t, "waiter for "+lease.Name()[:1], done))
+		bounded.Release(t, lease)
+		bounded.Release(t, bounded.Granted(t, "waiter for "+lease.Name()[:1], done))
 	}
 }
 
@@ -65,11 +66,11 @@ func TestPrefixAndNameAreNotMixedUp(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, servers.SharedRedis(t))
 	base := space()
-	one := acquire(t, newLocker(t, client, &redislock.Options{Prefix: base + ":b"}), "c")
-	two := acquire(t, newLocker(t, client, &redislock.Options{Prefix: base}), "b:c")
+	one := bounded.Acquire(t, newLocker(t, client, &redislock.Options{Prefix: base + ":b"}), "c")
+	two := bounded.Acquire(t, newLocker(t, client, &redislock.Options{Prefix: base}), "b:c")
 	if one.Token().Lineage == two.Token().Lineage {
 		t.Errorf("two locks share the lineage %q", one.Token().Lineage)
 	}
-	release(t, one)
-	release(t, two)
+	bounded.Release(t, one)
+	bounded.Release(t, two)
 }

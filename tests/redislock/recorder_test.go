@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 )
 
 // recorder keeps the requests that take a lock, to count them and to send
@@ -51,7 +53,7 @@ func isTake(keys []string, args []any) bool {
 // do but wait for its message. It has asked, subscribed, and asked again.
 func (r *recorder) settled(t testing.TB, answers int) {
 	t.Helper()
-	eventually(t, "the waiters have asked twice", func() bool {
+	bounded.Eventually(t, "the waiters have asked twice", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return r.answered >= answers

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fencedkv/fencedkv/adapters/redislock"
 	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/proxy"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
@@ -23,7 +24,7 @@ func TestTokensRiseAcrossReleaseAndClients(t *testing.T) {
 	var before uint64
 	for i := range 6 {
 		l := newLocker(t, newClient(t, addr), &redislock.Options{Prefix: prefix})
-		lease := acquire(t, l, "jobs")
+		lease := bounded.Acquire(t, l, "jobs")
 		if got := lease.Token().Seq; got <= before {
 			t.Fatalf("grant %d: number %d, want more than %d", i, got, before)
 		}
@@ -31,7 +32,7 @@ func TestTokensRiseAcrossReleaseAndClients(t *testing.T) {
 		if got, want := lease.Token().Lineage, "redis:"+strings.ReplaceAll(prefix, ":", "%3A")+":jobs"; got != want {
 			t.Errorf("lineage %q, want %q", got, want)
 		}
-		release(t, lease)
+		bounded.Release(t, lease)
 	}
 }
 
@@ -45,22 +46,22 @@ func TestLostCounterIsFollowedByAHigherNumber(t *testing.T) {
 		"DEL last": func() { client.Del(t.Context(), key("p", "a")+"last") },
 		"killed and empty": func() {
 			srv.Restart(t)
-			eventually(t, "ping", func() bool { return client.Ping(t.Context()).Err() == nil })
+			bounded.Eventually(t, "ping", func() bool { return client.Ping(t.Context()).Err() == nil })
 		},
 	}
 	for what, lose := range losses {
-		lease := acquire(t, l, "a")
+		lease := bounded.Acquire(t, l, "a")
 		before := lease.Token().Seq
-		release(t, lease)
+		bounded.Release(t, lease)
 		lose()
 		if n := client.Exists(t.Context(), key("p", "a")+"last").Val(); n != 0 {
 			t.Fatalf("%s: the counter is still there", what)
 		}
-		lease = acquire(t, l, "a")
+		lease = bounded.Acquire(t, l, "a")
 		if got := lease.Token().Seq; got <= before {
 			t.Errorf("after %s: number %d, want more than %d", what, got, before)
 		}
-		release(t, lease)
+		bounded.Release(t, lease)
 	}
 }
 
@@ -73,23 +74,23 @@ func TestNumbersAreExactAndAboveTheLast(t *testing.T) {
 	for _, last := range []uint64{1<<52 + 1, 8_999_999_999_999_999, maxNumber - 2, maxNumber - 1} {
 		k := key(prefix, "a")
 		client.Set(t.Context(), k+"last", fmt.Sprintf("%d somebody", last), 0)
-		lease := acquire(t, l, "a")
+		lease := bounded.Acquire(t, l, "a")
 		if got, want := lease.Token().Seq, last+1; got != want {
 			t.Errorf("after %d: number %d, want %d", last, got, want)
 		}
 		if got, want := client.Get(t.Context(), k+"lock").Val(), fmt.Sprintf("%d %s", last+1, lease.Token().Holder); got != want {
 			t.Errorf("after %d: the server has %q, want %q", last, got, want)
 		}
-		release(t, lease)
+		bounded.Release(t, lease)
 	}
 	// All behind the clock; from 1e14 Lua's tostring would lose digits.
 	for _, last := range []string{"1", "100000000000001", "999999999999999"} {
 		client.Set(t.Context(), key(prefix, "a")+"last", last+" somebody", 0)
-		lease := acquire(t, l, "a")
+		lease := bounded.Acquire(t, l, "a")
 		if at := time.UnixMicro(int64(lease.Token().Seq)); time.Since(at).Abs() > time.Hour {
 			t.Errorf("after %s: number %d, which as a time is %v, want now", last, lease.Token().Seq, at)
 		}
-		release(t, lease)
+		bounded.Release(t, lease)
 	}
 }
 
@@ -104,8 +105,8 @@ func TestNumbersAreNotContinuedBeyond53Bits(t *testing.T) {
 	} {
 		client.Set(t.Context(), key(prefix, "a")+"last", last+" somebody", 0)
 		for op, f := range map[string]func() (*locks.Lease, error){
-			"Acquire":    func() (*locks.Lease, error) { return l.Acquire(t.Context(), "a") },
-			"TryAcquire": func() (*locks.Lease, error) { return l.TryAcquire(t.Context(), "a") },
+			"Acquire":    func() (*locks.Lease, error) { return l.Acquire(bounded.Context(t), "a") },
+			"TryAcquire": func() (*locks.Lease, error) { return l.TryAcquire(bounded.Context(t), "a") },
 		} {
 			_, err := f()
 			if !errors.Is(err, locks.ErrUnsupported) {
@@ -126,8 +127,8 @@ func TestCounterExpiresADayAfterItsNumber(t *testing.T) {
 	ahead := uint64(time.Now().Add(1000 * time.Hour).UnixMicro())
 	client.Set(t.Context(), key(prefix, "a")+"last", fmt.Sprintf("%d somebody", ahead), 0)
 	for range 2 { // released by the second round: that must not end the expiry
-		lease := acquire(t, l, "a")
-		release(t, lease)
+		lease := bounded.Acquire(t, l, "a")
+		bounded.Release(t, lease)
 		at := client.Do(t.Context(), "PEXPIRETIME", key(prefix, "a")+"last").Val()
 		if want := int64(lease.Token().Seq/1000) + 24*60*60*1000; at != want {
 			t.Errorf("the counter expires at %v, want %d", at, want)
@@ -140,20 +141,20 @@ func TestCounterOutlivesALockThatIsHeldForDays(t *testing.T) {
 	prefix := space()
 	client := newClient(t, servers.SharedRedis(t))
 	l := newLocker(t, client, &redislock.Options{Prefix: prefix, TTL: 2 * time.Second})
-	lease := acquire(t, l, "a")
+	lease := bounded.Acquire(t, l, "a")
 	last := key(prefix, "a") + "last"
 	client.PExpire(t.Context(), last, time.Hour) // as if it had been held for 23 hours
-	eventually(t, "a renewal keeps the counter for a day", func() bool {
+	bounded.Eventually(t, "a renewal keeps the counter for a day", func() bool {
 		return client.PTTL(t.Context(), last).Val() > 23*time.Hour
 	})
 	// A number ahead of the clock is kept for longer, and no renewal shortens that.
 	client.PExpire(t.Context(), last, 1000*time.Hour)
 	deadline := lease.Deadline()
-	eventually(t, "it is renewed", func() bool { return lease.Deadline().After(deadline) })
+	bounded.Eventually(t, "it is renewed", func() bool { return lease.Deadline().After(deadline) })
 	if left := client.PTTL(t.Context(), last).Val(); left < 999*time.Hour {
 		t.Errorf("the counter expires in %v, want what it was", left)
 	}
-	release(t, lease)
+	bounded.Release(t, lease)
 }
 
 func TestOnlyGrantsMint(t *testing.T) {
@@ -161,20 +162,20 @@ func TestOnlyGrantsMint(t *testing.T) {
 	prefix := space()
 	client := newClient(t, servers.SharedRedis(t))
 	l := newLocker(t, client, rarePolls(prefix))
-	lease := acquire(t, l, "a")
+	lease := bounded.Acquire(t, l, "a")
 	last := client.Get(t.Context(), key(prefix, "a")+"last").Val()
-	if _, err := l.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrHeld) {
+	if _, err := l.TryAcquire(bounded.Context(t), "a"); !errors.Is(err, locks.ErrHeld) {
 		t.Errorf("TryAcquire: %v, want ErrHeld", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	done := acquiring(ctx, l, "a")
-	eventually(t, "it waits", func() bool { return waiters(t, client, key(prefix, "a")) == 1 })
+	done := bounded.Acquiring(ctx, l, "a")
+	bounded.Eventually(t, "it waits", func() bool { return waiters(t, client, key(prefix, "a")) == 1 })
 	cancel()
-	<-done
+	bounded.Receive(t, "the waiter", done)
 	if got := client.Get(t.Context(), key(prefix, "a")+"last").Val(); got != last {
 		t.Errorf("the last grant was %q and is %q after two attempts that failed", last, got)
 	}
-	release(t, lease)
+	bounded.Release(t, lease)
 }
 
 func TestLostReplyOfTheTakeGivesTheSameToken(t *testing.T) {
@@ -183,11 +184,11 @@ func TestLostReplyOfTheTakeGivesTheSameToken(t *testing.T) {
 	direct := newClient(t, servers.SharedRedis(t))
 	counter := proxy.CountRedis(t, servers.SharedRedis(t))
 	l := newLocker(t, newClient(t, counter.Addr()), &redislock.Options{Prefix: prefix})
-	release(t, acquire(t, l, "warm"))
+	bounded.Release(t, bounded.Acquire(t, l, "warm"))
 
 	lost := counter.DropReply("EVALSHA")
-	lease := acquire(t, l, "a")
-	<-lost
+	lease := bounded.Acquire(t, l, "a")
+	bounded.Receive(t, "the lost reply", lost)
 	want := fmt.Sprintf("%d %s", lease.Token().Seq, lease.Token().Holder)
 	for _, k := range []string{"lock", "last"} {
 		if got := direct.Get(t.Context(), key(prefix, "a")+k).Val(); got != want {
@@ -199,7 +200,7 @@ func TestLostReplyOfTheTakeGivesTheSameToken(t *testing.T) {
 	if err := lease.Release(t.Context()); err != nil {
 		t.Errorf("Release whose reply was lost once: %v, want nil", err)
 	}
-	<-lost
+	bounded.Receive(t, "the lost reply", lost)
 }
 
 // A take that runs again after its grant was released must not take the lock
@@ -210,7 +211,7 @@ func TestLateCopyOfAReleasedTakeIsRefused(t *testing.T) {
 	client := newClient(t, servers.SharedRedis(t))
 	recorder := &recorder{Client: client}
 	l := newLocker(t, recorder, &redislock.Options{Prefix: prefix})
-	release(t, acquire(t, l, "a"))
+	bounded.Release(t, bounded.Acquire(t, l, "a"))
 	if len(recorder.takes) == 0 {
 		t.Fatal("no take was recorded")
 	}
@@ -231,7 +232,7 @@ func TestRepeatedTakeCountsTheTTLFromItself(t *testing.T) {
 	prefix := space()
 	recorder := &recorder{Client: newClient(t, servers.SharedRedis(t))}
 	l := newLocker(t, recorder, &redislock.Options{Prefix: prefix, TTL: time.Hour})
-	lease := acquire(t, l, "a")
+	lease := bounded.Acquire(t, l, "a")
 	k := key(prefix, "a")
 	recorder.PExpire(t.Context(), k+"lock", time.Minute)
 	reply := recorder.takes[len(recorder.takes)-1](t.Context())
@@ -241,5 +242,5 @@ func TestRepeatedTakeCountsTheTTLFromItself(t *testing.T) {
 	if left := recorder.PTTL(t.Context(), k+"lock").Val(); left < 59*time.Minute {
 		t.Errorf("the lock runs out in %v, want an hour", left)
 	}
-	release(t, lease)
+	bounded.Release(t, lease)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fencedkv/fencedkv/adapters/redislock"
 	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/proxy"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
@@ -25,16 +26,16 @@ func TestUncontendedAcquireIsOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	counter := proxy.CountRedis(t, servers.SharedRedis(t))
 	l := newLocker(t, newClient(t, counter.Addr()), &redislock.Options{Prefix: space(), TTL: time.Minute})
-	release(t, acquire(t, l, "first")) // asks for the version, loads the scripts
+	bounded.Release(t, bounded.Acquire(t, l, "first")) // asks for the version, loads the scripts
 
 	for _, name := range []string{"a", "b", "first"} {
 		counter.Reset()
-		lease := acquire(t, l, name)
+		lease := bounded.Acquire(t, l, name)
 		if got := counter.Requests(); counter.RoundTrips() != 1 || len(got) != 1 {
 			t.Errorf("Acquire %s: %d round trips, requests %v; want one", name, counter.RoundTrips(), got)
 		}
 		counter.Reset()
-		release(t, lease)
+		bounded.Release(t, lease)
 		if got := counter.Requests(); counter.RoundTrips() != 1 || len(got) != 1 {
 			t.Errorf("Release %s: %d round trips, requests %v; want one", name, counter.RoundTrips(), got)
 		}
@@ -45,18 +46,18 @@ func TestReleaseWakesTheLongestWaiterByMessage(t *testing.T) {
 	t.Parallel()
 	addr, prefix := servers.SharedRedis(t), space()
 	client := newClient(t, addr)
-	lease := acquire(t, newLocker(t, client, rarePolls(prefix)), "a")
-	var order []<-chan result
+	lease := bounded.Acquire(t, newLocker(t, client, rarePolls(prefix)), "a")
+	var order []<-chan bounded.Result
 	for range 3 {
 		r := &recorder{Client: newClient(t, addr)}
-		order = append(order, acquiring(t.Context(), newLocker(t, r, rarePolls(prefix)), "a"))
+		order = append(order, bounded.Acquiring(bounded.Context(t), newLocker(t, r, rarePolls(prefix)), "a"))
 		r.settled(t, 2)
 	}
 	for i, done := range order {
-		release(t, lease)
-		lease = await(t, fmt.Sprintf("waiter %d after the release", i), done)
+		bounded.Release(t, lease)
+		lease = bounded.Granted(t, fmt.Sprintf("waiter %d after the release", i), done)
 	}
-	release(t, lease)
+	bounded.Release(t, lease)
 }
 
 // Waiters of one Locker share a connection, and one that joins an existing
@@ -67,24 +68,24 @@ func TestWaitersOfOneLockerAreAllServed(t *testing.T) {
 	client := newClient(t, servers.SharedRedis(t))
 	l := newLocker(t, client, rarePolls(prefix))
 	const n = 20
-	lease := acquire(t, l, "a")
+	lease := bounded.Acquire(t, l, "a")
 	all := make(chan error, n)
 	for range n {
 		go func() {
-			next, err := l.Acquire(t.Context(), "a")
+			next, err := l.Acquire(bounded.Context(t), "a")
 			if err == nil {
 				err = next.Release(t.Context())
 			}
 			all <- err
 		}()
 	}
-	eventually(t, "all wait", func() bool { return waiters(t, client, key(prefix, "a")) == n })
+	bounded.Eventually(t, "all wait", func() bool { return waiters(t, client, key(prefix, "a")) == n })
 	channel := key(prefix, "a") + "wake"
-	eventually(t, "one subscription", func() bool {
+	bounded.Eventually(t, "one subscription", func() bool {
 		return client.PubSubNumSub(t.Context(), channel).Val()[channel] == 1
 	})
-	release(t, lease)
-	deadline := time.After(patience)
+	bounded.Release(t, lease)
+	deadline := time.After(bounded.Patience)
 	for i := range n {
 		select {
 		case err := <-all:
@@ -102,7 +103,7 @@ func TestRequestsPerHandoverDoNotGrowWithWaiters(t *testing.T) {
 	perHandover := func(n int) float64 {
 		counter := proxy.CountRedis(t, servers.SharedRedis(t))
 		prefix := space()
-		lease := acquire(t, newLocker(t, newClient(t, counter.Addr()), rarePolls(prefix)), "a")
+		lease := bounded.Acquire(t, newLocker(t, newClient(t, counter.Addr()), rarePolls(prefix)), "a")
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		granted := make(chan *locks.Lease, n)
@@ -124,10 +125,10 @@ func TestRequestsPerHandoverDoNotGrowWithWaiters(t *testing.T) {
 		}
 		const handovers = 4
 		for range handovers {
-			release(t, lease)
+			bounded.Release(t, lease)
 			select {
 			case lease = <-granted:
-			case <-time.After(patience):
+			case <-time.After(bounded.Patience):
 				t.Fatal("no handover")
 			}
 		}
@@ -151,17 +152,17 @@ func TestDeadWaiterDelaysTheNextLittle(t *testing.T) {
 	t.Parallel()
 	prefix := space()
 	client := newClient(t, servers.SharedRedis(t))
-	lease := acquire(t, newLocker(t, client, rarePolls(prefix)), "a")
+	lease := bounded.Acquire(t, newLocker(t, client, rarePolls(prefix)), "a")
 	// As a process leaves it that was killed while it waited.
 	k, far := key(prefix, "a"), float64(time.Now().Add(time.Hour).UnixMilli())
 	client.ZAdd(t.Context(), k+"queue", redis.Z{Score: 1, Member: "dead"})
 	client.ZAdd(t.Context(), k+"alive", redis.Z{Score: far, Member: "dead"})
 
 	r := &recorder{Client: client}
-	done := acquiring(t.Context(), newLocker(t, r, rarePolls(prefix)), "a")
+	done := bounded.Acquiring(bounded.Context(t), newLocker(t, r, rarePolls(prefix)), "a")
 	r.settled(t, 2)
-	release(t, lease)
-	release(t, await(t, "the live waiter", done))
+	bounded.Release(t, lease)
+	bounded.Release(t, bounded.Granted(t, "the live waiter", done))
 }
 
 func TestLostMessageIsCoveredByPolling(t *testing.T) {
@@ -169,11 +170,11 @@ func TestLostMessageIsCoveredByPolling(t *testing.T) {
 	prefix := space()
 	client := newClient(t, servers.SharedRedis(t))
 	o := &redislock.Options{Prefix: prefix, TTL: time.Minute, PollInterval: 50 * time.Millisecond}
-	lease := acquire(t, newLocker(t, client, o), "a")
-	done := acquiring(t.Context(), newLocker(t, client, o), "a")
-	eventually(t, "it waits", func() bool { return waiters(t, client, key(prefix, "a")) == 1 })
+	lease := bounded.Acquire(t, newLocker(t, client, o), "a")
+	done := bounded.Acquiring(bounded.Context(t), newLocker(t, client, o), "a")
+	bounded.Eventually(t, "it waits", func() bool { return waiters(t, client, key(prefix, "a")) == 1 })
 	client.Del(t.Context(), key(prefix, "a")+"lock") // by hand: no message
-	release(t, await(t, "the waiter", done))
+	bounded.Release(t, bounded.Granted(t, "the waiter", done))
 	if err := lease.Release(t.Context()); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("Release of the deleted lock: %v, want ErrLost", err)
 	}
@@ -185,8 +186,8 @@ func TestExpiredHolderIsFollowedWithoutPollInterval(t *testing.T) {
 	client := newClient(t, servers.SharedRedis(t))
 	// A holder that crashed: nobody renews, nobody releases.
 	client.Set(t.Context(), key(prefix, "a")+"lock", "1 crashed", 300*time.Millisecond)
-	lease := await(t, "the waiter", acquiring(t.Context(), newLocker(t, client, rarePolls(prefix)), "a"))
-	release(t, lease)
+	lease := bounded.Granted(t, "the waiter", bounded.Acquiring(bounded.Context(t), newLocker(t, client, rarePolls(prefix)), "a"))
+	bounded.Release(t, lease)
 }
 
 func TestForgottenWaitersLeaveTheServer(t *testing.T) {
@@ -197,11 +198,11 @@ func TestForgottenWaitersLeaveTheServer(t *testing.T) {
 	k, past := key(prefix, "a"), float64(time.Now().Add(-time.Second).UnixMilli())
 	client.ZAdd(t.Context(), k+"queue", redis.Z{Score: 1, Member: "dead"})
 	client.ZAdd(t.Context(), k+"alive", redis.Z{Score: past, Member: "dead"})
-	lease, err := l.TryAcquire(t.Context(), "a")
+	lease, err := l.TryAcquire(bounded.Context(t), "a")
 	if err != nil {
 		t.Fatalf("TryAcquire behind a forgotten waiter: %v, want a lease", err)
 	}
-	release(t, lease)
+	bounded.Release(t, lease)
 	if n := waiters(t, client, k); n != 0 {
 		t.Errorf("%d waiters are left, want none", n)
 	}
@@ -214,7 +215,7 @@ func TestTryAcquireDoesNotOvertakeAWaiter(t *testing.T) {
 	l := newLocker(t, client, rarePolls(prefix))
 	k, far := key(prefix, "a"), float64(time.Now().Add(time.Hour).UnixMilli())
 	client.ZAdd(t.Context(), k+"alive", redis.Z{Score: far, Member: "alive"})
-	if _, err := l.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrHeld) {
+	if _, err := l.TryAcquire(bounded.Context(t), "a"); !errors.Is(err, locks.ErrHeld) {
 		t.Errorf("TryAcquire of a free lock with a waiter: %v, want ErrHeld", err)
 	}
 }
@@ -224,25 +225,25 @@ func TestCancelledWaiterLeavesNothing(t *testing.T) {
 	prefix := space()
 	client := newClient(t, servers.SharedRedis(t))
 	l := newLocker(t, client, rarePolls(prefix))
-	lease := acquire(t, l, "a")
+	lease := bounded.Acquire(t, l, "a")
 	reason := errors.New("the user went home")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	done := acquiring(ctx, l, "a")
-	eventually(t, "it waits", func() bool { return waiters(t, client, key(prefix, "a")) == 1 })
+	done := bounded.Acquiring(ctx, l, "a")
+	bounded.Eventually(t, "it waits", func() bool { return waiters(t, client, key(prefix, "a")) == 1 })
 	cancel(reason)
-	err := (<-done).err
+	err := bounded.Receive(t, "Acquire", done).Err
 	for _, want := range []error{locks.ErrCancelled, locks.ErrHeld, context.Canceled, reason} {
 		if !errors.Is(err, want) {
 			t.Errorf("Acquire: %v; want it over %v", err, want)
 		}
 	}
-	eventually(t, "the waiter is gone", func() bool { return waiters(t, client, key(prefix, "a")) == 0 })
-	release(t, lease)
-	lease, err = l.TryAcquire(t.Context(), "a")
+	bounded.Eventually(t, "the waiter is gone", func() bool { return waiters(t, client, key(prefix, "a")) == 0 })
+	bounded.Release(t, lease)
+	lease, err = l.TryAcquire(bounded.Context(t), "a")
 	if err != nil {
 		t.Fatalf("TryAcquire after the cancelled one: %v", err)
 	}
-	release(t, lease)
+	bounded.Release(t, lease)
 }
 
 // A release between the first question and the moment from which messages count
@@ -253,12 +254,12 @@ func TestJoiningWaiterAsksAgain(t *testing.T) {
 	r := &recorder{Client: newClient(t, servers.SharedRedis(t))}
 	holder := newLocker(t, r.Client, rarePolls(prefix))
 	l := newLocker(t, r, rarePolls(prefix))
-	lease := acquire(t, holder, "a")
-	first := acquiring(t.Context(), l, "a")
+	lease := bounded.Acquire(t, holder, "a")
+	first := bounded.Acquiring(bounded.Context(t), l, "a")
 	r.settled(t, 2)
-	second := acquiring(t.Context(), l, "a")
+	second := bounded.Acquiring(bounded.Context(t), l, "a")
 	r.settled(t, 4)
-	release(t, lease)
-	release(t, await(t, "the first waiter", first))
-	release(t, await(t, "the second waiter", second))
+	bounded.Release(t, lease)
+	bounded.Release(t, bounded.Granted(t, "the first waiter", first))
+	bounded.Release(t, bounded.Granted(t, "the second waiter", second))
 }

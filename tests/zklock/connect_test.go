@@ -23,6 +23,7 @@ import (
 
 	"github.com/fencedkv/fencedkv/adapters/zklock"
 	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
 
@@ -30,19 +31,19 @@ func TestNodesBelongToTheIdentityThatMadeThem(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	l := s.dial(t, "alice:geheim@"+s.addr, s.long())
-	lease := acquire(t, l, "x")
+	lease := bounded.Acquire(t, l, "x")
 	if _, _, err := s.direct.Get(s.node("x")); !errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("somebody else reads the lock node: %v, want zk.ErrNoAuth", err)
 	}
 	opts := s.long()
 	opts.Auth = &zklock.Auth{Scheme: "digest", Credential: []byte("alice:geheim")}
-	if _, err := s.dial(t, s.addr, opts).TryAcquire(t.Context(), "x"); !errors.Is(err, locks.ErrHeld) {
+	if _, err := s.dial(t, s.addr, opts).TryAcquire(bounded.Context(t), "x"); !errors.Is(err, locks.ErrHeld) {
 		t.Errorf("the same identity: got %v, want ErrHeld", err)
 	}
 	for _, other := range []string{s.addr, "alice:verkehrt@" + s.addr} {
 		for _, take := range []func(*zklock.Locker) error{
-			func(l *zklock.Locker) error { _, err := l.TryAcquire(t.Context(), "x"); return err },
-			func(l *zklock.Locker) error { _, err := l.Acquire(t.Context(), "x"); return err },
+			func(l *zklock.Locker) error { _, err := l.TryAcquire(bounded.Context(t), "x"); return err },
+			func(l *zklock.Locker) error { _, err := l.Acquire(bounded.Context(t), "x"); return err },
 		} {
 			err := take(s.dial(t, other, s.long()))
 			if !errors.Is(err, locks.ErrBadOption) || errors.Is(err, zk.ErrNoAuth) || !strings.Contains(err.Error(), "Options.Auth") {
@@ -50,7 +51,7 @@ func TestNodesBelongToTheIdentityThatMadeThem(t *testing.T) {
 			}
 		}
 	}
-	release(t, lease)
+	bounded.Release(t, lease)
 }
 
 func TestTheIdentityIsPresentedAgainOnANewConnection(t *testing.T) {
@@ -59,12 +60,12 @@ func TestTheIdentityIsPresentedAgainOnANewConnection(t *testing.T) {
 	opts := s.long()
 	opts.Auth = &zklock.Auth{Scheme: "digest", Credential: []byte("alice:geheim")}
 	l := s.counted(t, opts)
-	lease := acquire(t, l, "x")
+	lease := bounded.Acquire(t, l, "x")
 	l.network.Reset(t)
 	before := lease.Deadline()
-	eventually(t, "a renewal", func() bool { return lease.Deadline().After(before) })
-	release(t, lease)
-	release(t, acquire(t, l, "y"))
+	bounded.Eventually(t, "a renewal", func() bool { return lease.Deadline().After(before) })
+	bounded.Release(t, lease)
+	bounded.Release(t, bounded.Acquire(t, l, "y"))
 }
 
 func TestAnUnknownSchemeIsABadOption(t *testing.T) {
@@ -108,7 +109,7 @@ func TestTLSChecksTheServersName(t *testing.T) {
 	}()
 	opts := s.long()
 	opts.TLS = &tls.Config{RootCAs: roots, ServerName: "zoo.example"}
-	release(t, acquire(t, s.dial(t, ln.Addr().String(), opts), "x"))
+	bounded.Release(t, bounded.Acquire(t, s.dial(t, ln.Addr().String(), opts), "x"))
 
 	opts = s.options()
 	opts.TLS = &tls.Config{RootCAs: roots}
@@ -187,7 +188,7 @@ func TestAServerThatIsTooOldIsRefused(t *testing.T) {
 		t.Errorf("got %v, want an error over ErrUnsupported that names 3.4 and 3.5", err)
 	}
 	for _, answer := range []string{"srvr is not executed because it is not in the whitelist.\n", ""} {
-		release(t, acquire(t, s.dial(t, old(t, s, answer), s.long()), "x"))
+		bounded.Release(t, bounded.Acquire(t, s.dial(t, old(t, s, answer), s.long()), "x"))
 	}
 }
 
@@ -226,13 +227,28 @@ func TestDialSaysWhyNobodyAnswers(t *testing.T) {
 	}
 }
 
+func TestACancelledAcquireSaysThatTheServiceIsAway(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartZooKeeper(t, nil)
+	s := newSite(t, srv.Addr())
+	l := s.dial(t, s.addr, s.options())
+	srv.Kill(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	_, err := l.Acquire(ctx, "x")
+	if !errors.Is(err, locks.ErrCancelled) || !errors.Is(err, context.DeadlineExceeded) ||
+		!errors.Is(err, locks.ErrUnreachable) || !strings.Contains(err.Error(), "dial tcp "+s.addr) {
+		t.Errorf("got %v, want an error over ErrCancelled, context.DeadlineExceeded and ErrUnreachable that says why", err)
+	}
+}
+
 // One server of the list is enough.
 func TestAServerThatIsAwayIsPassedOver(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	nobody := local(servers.FreePort(t))
 	for range 4 { // the order is random
-		release(t, acquire(t, s.dial(t, nobody+","+s.addr+","+nobody, s.long()), "x"))
+		bounded.Release(t, bounded.Acquire(t, s.dial(t, nobody+","+s.addr+","+nobody, s.long()), "x"))
 	}
 }
 
@@ -246,7 +262,7 @@ func TestNothingIsPrintedAndALoggerGetsIt(t *testing.T) {
 		opts := s.long()
 		opts.Logger = logger
 		l := dial(t, s.addr, opts)
-		release(t, acquire(t, l, "x"))
+		bounded.Release(t, bounded.Acquire(t, l, "x"))
 		if err := l.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -255,7 +271,7 @@ func TestNothingIsPrintedAndALoggerGetsIt(t *testing.T) {
 	opts := s.long()
 	opts.Logger = hclog.New(&hclog.LoggerOptions{Output: &kept, Level: hclog.Debug})
 	l := dial(t, "alice:geheim@"+s.addr, opts)
-	release(t, acquire(t, l, "y"))
+	bounded.Release(t, bounded.Acquire(t, l, "y"))
 	closeLocker(t, l)
 	if kept.count("client library") == 0 || kept.count("geheim") != 0 {
 		t.Errorf("the logger got %q, want what the library says and no password", kept.text.String())

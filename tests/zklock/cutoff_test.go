@@ -8,6 +8,7 @@ import (
 
 	"github.com/fencedkv/fencedkv/adapters/zklock"
 	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/proxy"
 )
 
@@ -29,7 +30,7 @@ func TestALeaseEndsInTimeWhenTheServerIsCutOffFromItsLeader(t *testing.T) {
 		{400 * time.Millisecond, 0},
 		{2 * time.Second, 1},
 	} {
-		opts := &zklock.Options{Root: s.root, SessionTimeout: tt.timeout, RequestTimeout: patience}
+		opts := &zklock.Options{Root: s.root, SessionTimeout: tt.timeout, RequestTimeout: bounded.Patience}
 		holder := dial(t, e.client[follower], opts) // waits until the follower is back
 		observer := dial(t, e.client[leader], s.long())
 		if tt.renewed == 0 {
@@ -40,10 +41,10 @@ func TestALeaseEndsInTimeWhenTheServerIsCutOffFromItsLeader(t *testing.T) {
 		link.BlackHole(t, proxy.Both)
 		ended := make(chan time.Time, 1)
 		go func() {
-			<-lease.Context().Done()
+			bounded.Ended(t, lease)
 			ended <- time.Now()
 		}()
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), bounded.Patience)
 		next, err := observer.Acquire(ctx, "x")
 		cancel()
 		granted, signalled := time.Now(), lease.Context().Err()
@@ -60,7 +61,7 @@ func TestALeaseEndsInTimeWhenTheServerIsCutOffFromItsLeader(t *testing.T) {
 		if next.Token().Seq <= lease.Token().Seq || next.Token().Lineage != lease.Token().Lineage {
 			t.Errorf("%+v: token %v after %v", tt, next.Token(), lease.Token())
 		}
-		release(t, next)
+		bounded.Release(t, next)
 		link.Heal(t)
 		closeLocker(t, observer)
 		closeLocker(t, holder)
@@ -73,10 +74,10 @@ func TestALeaseEndsInTimeWhenTheServerIsCutOffFromItsLeader(t *testing.T) {
 func renewed(t *testing.T, l *zklock.Locker, n int) *locks.Lease {
 	t.Helper()
 	for {
-		lease := acquire(t, l, "x")
+		lease := bounded.Acquire(t, l, "x")
 		for range n {
 			before := lease.Deadline()
-			eventually(t, "a renewal", func() bool { return lease.Deadline().After(before) || lease.Context().Err() != nil })
+			bounded.Eventually(t, "a renewal", func() bool { return lease.Deadline().After(before) || lease.Context().Err() != nil })
 		}
 		if lease.Context().Err() == nil {
 			return lease

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/internal/provision"
 	"github.com/fencedkv/fencedkv/tests/proxy"
 	"github.com/fencedkv/fencedkv/tests/servers"
@@ -94,7 +95,7 @@ func run(t *testing.T, program ...string) {
 // roles waits until all are there, and tells the leader and a follower.
 func (e *ensemble) roles(t *testing.T) (leader, follower int) {
 	t.Helper()
-	eventually(t, "a leader and two followers", func() bool {
+	bounded.Eventually(t, "a leader and two followers", func() bool {
 		leaders, followers := 0, 0
 		for i, addr := range e.client {
 			switch mode(addr) {

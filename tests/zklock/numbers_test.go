@@ -15,6 +15,7 @@ import (
 
 	"github.com/fencedkv/fencedkv/adapters/zklock"
 	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 )
 
 func TestUncontendedAcquireIsTwoRoundTrips(t *testing.T) {
@@ -27,7 +28,7 @@ func TestUncontendedAcquireIsTwoRoundTrips(t *testing.T) {
 		opts := s.long()
 		opts.UseZxid = tt.useZxid
 		l := s.counted(t, opts)
-		release(t, try(t, l, "a")) // makes the lock node
+		bounded.Release(t, bounded.Try(t, l, "a")) // makes the lock node
 		want := func(what string, requests ...string) {
 			t.Helper()
 			if got := l.counter.Requests(); !slices.Equal(got, requests) || l.counter.RoundTrips() != len(requests) {
@@ -36,18 +37,18 @@ func TestUncontendedAcquireIsTwoRoundTrips(t *testing.T) {
 			l.counter.Reset()
 		}
 		l.counter.Reset()
-		lease := acquire(t, l, "a")
+		lease := bounded.Acquire(t, l, "a")
 		want("Acquire", tt.create, "getChildren2")
-		release(t, lease)
+		bounded.Release(t, lease)
 		want("Release", "delete")
-		lease = try(t, l, "a")
+		lease = bounded.Try(t, l, "a")
 		want("TryAcquire", "getChildren2", tt.create, "getChildren2")
 		l.counter.Reset()
-		if _, err := l.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrHeld) {
+		if _, err := l.TryAcquire(bounded.Context(t), "a"); !errors.Is(err, locks.ErrHeld) {
 			t.Errorf("got %v, want ErrHeld", err)
 		}
 		want("TryAcquire of a held lock", "getChildren2")
-		release(t, lease)
+		bounded.Release(t, lease)
 	}
 }
 
@@ -56,7 +57,7 @@ func TestTokenIsTheSequenceNumberPlusOneInTheNodesLineage(t *testing.T) {
 	s := shared(t)
 	l := s.dial(t, s.addr, s.long())
 	for want := uint64(1); want <= 3; want++ {
-		lease := acquire(t, l, "jobs/nightly")
+		lease := bounded.Acquire(t, l, "jobs/nightly")
 		e, node := s.holder(t, "jobs/nightly"), s.stat(t, s.node("jobs/nightly"))
 		tok := lease.Token()
 		if tok.Seq != want || !strings.HasSuffix(e.path, fmt.Sprintf("-lock-%010d", want-1)) {
@@ -68,7 +69,7 @@ func TestTokenIsTheSequenceNumberPlusOneInTheNodesLineage(t *testing.T) {
 		if tok.Holder == "" || tok.Holder != e.data {
 			t.Errorf("Holder is %q, the node's data %q", tok.Holder, e.data)
 		}
-		release(t, lease)
+		bounded.Release(t, lease)
 	}
 	if n := s.stat(t, s.node("jobs/nightly")); n.EphemeralOwner != 0 || n.NumChildren != 0 {
 		t.Errorf("the lock node is left as %+v, want a persistent one without children", n)
@@ -79,10 +80,10 @@ func TestNumbersOfAReCreatedLockNodeAreAnotherLineage(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	l := s.dial(t, s.addr, s.long())
-	first := acquire(t, l, "a")
-	release(t, first)
+	first := bounded.Acquire(t, l, "a")
+	bounded.Release(t, first)
 	s.delete(t, s.node("a"))
-	second := acquire(t, l, "a")
+	second := bounded.Acquire(t, l, "a")
 	if a, b := first.Token(), second.Token(); a.Lineage == b.Lineage {
 		t.Errorf("tokens %v and %v share a lineage, and the numbering began again", a, b)
 	}
@@ -97,7 +98,7 @@ func TestTransactionIDsRiseAcrossAReCreatedLockNode(t *testing.T) {
 	root := ""
 	var last uint64
 	for i, l := range []*zklock.Locker{a, b, a, b} {
-		lease := acquire(t, l, "x")
+		lease := bounded.Acquire(t, l, "x")
 		tok, e, node := lease.Token(), s.holder(t, "x"), s.stat(t, s.root)
 		if tok.Seq != uint64(e.czxid) || tok.Seq <= last {
 			t.Errorf("Seq is %d after %d, the node was created by %d", tok.Seq, last, e.czxid)
@@ -106,7 +107,7 @@ func TestTransactionIDsRiseAcrossAReCreatedLockNode(t *testing.T) {
 			t.Errorf("Lineage is %q, want %q", tok.Lineage, root)
 		}
 		last = tok.Seq
-		release(t, lease)
+		bounded.Release(t, lease)
 		if i%2 == 1 {
 			s.delete(t, s.node("x"))
 		}
@@ -119,10 +120,10 @@ func TestTheTransactionIDSurvivesALostReply(t *testing.T) {
 	opts := s.long()
 	opts.UseZxid = true
 	l := s.counted(t, opts)
-	release(t, acquire(t, l, "x"))
+	bounded.Release(t, bounded.Acquire(t, l, "x"))
 	lost := l.counter.DropReply("multi")
-	lease := acquire(t, l, "x")
-	<-lost
+	lease := bounded.Acquire(t, l, "x")
+	bounded.Receive(t, "the lost reply", lost)
 	if e := s.entries(t, "x"); len(e) != 1 || lease.Token().Seq != uint64(e[0].czxid) || lease.Token().Holder != e[0].data {
 		t.Errorf("the token is %v, the entries are %+v", lease.Token(), e)
 	}
@@ -132,10 +133,10 @@ func TestFailedAttemptsUseUpNoNumber(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	a, b := s.dial(t, s.addr, s.long()), s.dial(t, s.addr, s.long())
-	lease := acquire(t, a, "x")
+	lease := bounded.Acquire(t, a, "x")
 	before := s.stat(t, s.node("x")).Cversion
 	for range 5 {
-		if _, err := b.TryAcquire(t.Context(), "x"); !errors.Is(err, locks.ErrHeld) {
+		if _, err := b.TryAcquire(bounded.Context(t), "x"); !errors.Is(err, locks.ErrHeld) {
 			t.Fatalf("got %v, want ErrHeld", err)
 		}
 	}
@@ -143,8 +144,8 @@ func TestFailedAttemptsUseUpNoNumber(t *testing.T) {
 		t.Errorf("the version of the children went from %d to %d", before, after)
 	}
 	seq := lease.Token().Seq
-	release(t, lease)
-	if next := try(t, b, "x").Token().Seq; next != seq+1 {
+	bounded.Release(t, lease)
+	if next := bounded.Try(t, b, "x").Token().Seq; next != seq+1 {
 		t.Errorf("the next number is %d after %d", next, seq)
 	}
 }
@@ -153,14 +154,14 @@ func TestForeignChildrenNeitherHoldNorWait(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	l := s.dial(t, s.addr, s.long())
-	release(t, acquire(t, l, "x"))
+	bounded.Release(t, bounded.Acquire(t, l, "x"))
 	s.create(t, s.node("x")+"/lock-", zk.FlagEphemeral|zk.FlagSequence)
 	s.create(t, s.node("x")+"/_c_0b5e7bd1-2b5e-4c6a-8d0e-5a5f0d9c3b11-lock-", zk.FlagEphemeral|zk.FlagSequence)
 	s.create(t, s.node("x")+"/notes", zk.FlagPersistent)
 	// What a numbering that has wrapped would leave.
 	s.create(t, s.node("x")+"/_c_ABCDEFGHIJKLMNOPQRSTUVWXYZ-lock--000000005", zk.FlagEphemeral)
-	release(t, try(t, l, "x"))
-	release(t, acquire(t, l, "x"))
+	bounded.Release(t, bounded.Try(t, l, "x"))
+	bounded.Release(t, bounded.Acquire(t, l, "x"))
 }
 
 // renumbered is a path to the server on which sequence numbers begin at first.
@@ -188,16 +189,16 @@ func TestSequenceNumbersEndBeforeTheyWrap(t *testing.T) {
 		s := shared(t)
 		l := s.dial(t, renumbered(t, s, first).addr, s.long())
 		for range 2 {
-			_, err := l.Acquire(t.Context(), "x")
+			_, err := l.Acquire(bounded.Context(t), "x")
 			if !errors.Is(err, locks.ErrUnsupported) || !strings.Contains(err.Error(), s.node("x")) {
 				t.Errorf("from %d: got %v, want an error over ErrUnsupported that names the node", first, err)
 			}
-			eventually(t, "the entry is removed", func() bool { return len(s.entries(t, "x")) == 0 })
+			bounded.Eventually(t, "the entry is removed", func() bool { return len(s.entries(t, "x")) == 0 })
 		}
 	}
 	s := shared(t)
 	l := s.dial(t, renumbered(t, s, 1<<31-1<<20-1).addr, s.long())
-	if got, want := acquire(t, l, "x").Token().Seq, uint64(1<<31-1<<20); got != want {
+	if got, want := bounded.Acquire(t, l, "x").Token().Seq, uint64(1<<31-1<<20); got != want {
 		t.Errorf("the last number is %d, want %d", got, want)
 	}
 }
@@ -209,12 +210,12 @@ func TestHalfOfTheNumbersGoneIsLoggedOnce(t *testing.T) {
 	opts := s.long()
 	opts.Logger = hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Warn})
 	l := s.dial(t, renumbered(t, s, 1<<30-1).addr, opts)
-	release(t, acquire(t, l, "x"))
+	bounded.Release(t, bounded.Acquire(t, l, "x"))
 	if got := log.count("half of the sequence numbers"); got != 0 {
 		t.Errorf("logged %d times below 2^30, want 0", got)
 	}
 	for range 3 {
-		release(t, acquire(t, l, "x"))
+		bounded.Release(t, bounded.Acquire(t, l, "x"))
 	}
 	if got := log.count("half of the sequence numbers"); got != 1 {
 		t.Errorf("logged %d times, want once", got)

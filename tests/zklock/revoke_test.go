@@ -6,6 +6,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 )
 
 // closeSession ends a session of somebody else, as an operator's tool does: it
@@ -13,7 +15,7 @@ import (
 // which breaks our connection, perhaps before the request was read.
 func (s *site) closeSession(t testing.TB, e entry) {
 	t.Helper()
-	eventually(t, "the end of the session", func() bool {
+	bounded.Eventually(t, "the end of the session", func() bool {
 		s.attachAndClose(t, e.owner)
 		there, _, err := s.direct.Exists(e.path)
 		return err == nil && !there
@@ -27,7 +29,7 @@ func (s *site) attachAndClose(t testing.TB, id int64) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(bounded.Patience))
 
 	var connect []byte
 	connect = binary.BigEndian.AppendUint32(connect, 0)          // protocol version

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fencedkv/fencedkv/adapters/zklock"
 	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
 
@@ -23,8 +24,8 @@ func TestGrantsShareASession(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	l := s.dial(t, s.addr, s.long())
-	acquire(t, l, "a")
-	acquire(t, l, "b")
+	bounded.Acquire(t, l, "a")
+	bounded.Acquire(t, l, "b")
 	if a, b := s.holder(t, "a").owner, s.holder(t, "b").owner; a != b || a == 0 {
 		t.Errorf("sessions %#x and %#x, want one", a, b)
 	}
@@ -35,7 +36,7 @@ func TestTheLeaseTimeIsThatOfTheNegotiatedSession(t *testing.T) {
 	s := shared(t)
 	// The default asks for more than this server gives.
 	l := s.dial(t, s.addr, &zklock.Options{Root: s.root})
-	lease := acquire(t, l, "a")
+	lease := bounded.Acquire(t, l, "a")
 	if left := time.Until(lease.Deadline()); left > 4*time.Second || left <= 0 {
 		t.Errorf("the lease has %v left, the server keeps sessions for 4s", left)
 	}
@@ -52,14 +53,14 @@ func TestManyGrantsAreRenewedAndOneDeletedIsLostAlone(t *testing.T) {
 	l := s.dial(t, s.addr, s.long())
 	var all []*locks.Lease
 	for i := range 300 {
-		all = append(all, acquire(t, l, fmt.Sprint(i)))
+		all = append(all, bounded.Acquire(t, l, fmt.Sprint(i)))
 	}
 	start := time.Now()
 	for i, lease := range all {
-		eventually(t, fmt.Sprintf("renewal of grant %d", i), func() bool { return lease.Deadline().After(start.Add(4 * time.Second)) })
+		bounded.Eventually(t, fmt.Sprintf("renewal of grant %d", i), func() bool { return lease.Deadline().After(start.Add(4 * time.Second)) })
 	}
 	s.delete(t, s.holder(t, "117").path)
-	if err := ended(t, all[117]); !errors.Is(err, locks.ErrLost) || !strings.Contains(err.Error(), "deleted") {
+	if err := bounded.Ended(t, all[117]); !errors.Is(err, locks.ErrLost) || !strings.Contains(err.Error(), "deleted") {
 		t.Errorf("the grant whose node was deleted: %v, want ErrLost and why", err)
 	}
 	for i, lease := range all {
@@ -76,11 +77,11 @@ func TestGrantsOfLongNamesAreRenewed(t *testing.T) {
 	l := s.dial(t, s.addr, s.long())
 	var all []*locks.Lease
 	for i := range 100 {
-		all = append(all, acquire(t, l, strings.Repeat("/", locks.MaxName-3)+fmt.Sprintf("%03d", i)))
+		all = append(all, bounded.Acquire(t, l, strings.Repeat("/", locks.MaxName-3)+fmt.Sprintf("%03d", i)))
 	}
 	start := time.Now()
 	for i, lease := range all {
-		eventually(t, fmt.Sprintf("renewal of grant %d", i), func() bool {
+		bounded.Eventually(t, fmt.Sprintf("renewal of grant %d", i), func() bool {
 			return lease.Deadline().After(start.Add(4*time.Second)) || lease.Context().Err() != nil
 		})
 		if lease.Context().Err() != nil {
@@ -93,19 +94,19 @@ func TestRenewalsWakeNoWaiter(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	a, b := s.dial(t, s.addr, s.long()), s.counted(t, s.long())
-	lease := acquire(t, a, "x")
+	lease := bounded.Acquire(t, a, "x")
 	waiter := s.wait(t, b, "x", 2)
-	eventually(t, "the watch", func() bool { return slices.Contains(b.counter.Requests(), "getData") })
+	bounded.Eventually(t, "the watch", func() bool { return slices.Contains(b.counter.Requests(), "getData") })
 	b.counter.Reset()
 	for range 3 {
 		before := lease.Deadline()
-		eventually(t, "a renewal", func() bool { return lease.Deadline().After(before) })
+		bounded.Eventually(t, "a renewal", func() bool { return lease.Deadline().After(before) })
 	}
 	if got := b.counter.Requests(); len(got) != 0 {
 		t.Errorf("the waiter sent %v while the holder renewed", got)
 	}
-	release(t, lease)
-	release(t, granted(t, waiter))
+	bounded.Release(t, lease)
+	bounded.Release(t, bounded.Granted(t, "the waiter", waiter))
 }
 
 // A watch event that never comes is made up for by reading again.
@@ -129,11 +130,11 @@ func TestAMissedWatchCostsAtMostASessionTimeout(t *testing.T) {
 		return b
 	})
 	a, b := s.dial(t, s.addr, s.long()), s.dial(t, deaf.addr, s.options())
-	lease := acquire(t, a, "x")
+	lease := bounded.Acquire(t, a, "x")
 	waiter := s.wait(t, b, "x", 2)
-	eventually(t, "the watch", func() bool { return watching.Load() > 0 })
-	release(t, lease)
-	release(t, granted(t, waiter))
+	bounded.Eventually(t, "the watch", func() bool { return watching.Load() > 0 })
+	bounded.Release(t, lease)
+	bounded.Release(t, bounded.Granted(t, "the waiter", waiter))
 	if dropped.Load() == 0 {
 		t.Error("no watch event was dropped")
 	}
@@ -145,7 +146,7 @@ func TestASessionWithAnEntryOfUnknownFateGetsNoNewGrantAndEnds(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	l := s.dial(t, s.addr, s.options())
-	live, stuck := acquire(t, l, "live"), acquire(t, l, "stuck")
+	live, stuck := bounded.Acquire(t, l, "live"), bounded.Acquire(t, l, "stuck")
 	old := s.holder(t, "live").owner
 	setACL := func(perms int32) {
 		t.Helper()
@@ -157,19 +158,19 @@ func TestASessionWithAnEntryOfUnknownFateGetsNoNewGrantAndEnds(t *testing.T) {
 	if err := stuck.Release(t.Context()); !errors.Is(err, locks.ErrBadOption) || !strings.Contains(err.Error(), "Auth") {
 		t.Errorf("Release: got %v, want an error over ErrBadOption that names Options.Auth", err)
 	}
-	eventually(t, "a new session", func() bool {
-		release(t, acquire(t, l, "probe"))
-		lease := acquire(t, l, "probe")
-		defer release(t, lease)
+	bounded.Eventually(t, "a new session", func() bool {
+		bounded.Release(t, bounded.Acquire(t, l, "probe"))
+		lease := bounded.Acquire(t, l, "probe")
+		defer bounded.Release(t, lease)
 		return s.holder(t, "probe").owner != old
 	})
 	if s.holder(t, "stuck").owner != old || s.holder(t, "live").owner != old || live.Context().Err() != nil {
 		t.Error("the old session ended before its live grant did")
 	}
-	release(t, live)
-	eventually(t, "the end of the old session", func() bool { return len(s.entries(t, "stuck")) == 0 })
+	bounded.Release(t, live)
+	bounded.Eventually(t, "the end of the old session", func() bool { return len(s.entries(t, "stuck")) == 0 })
 	setACL(zk.PermAll)
-	release(t, try(t, l, "stuck"))
+	bounded.Release(t, bounded.Try(t, l, "stuck"))
 }
 
 // A server of the ensemble may allow less than the one that began the session.
@@ -186,27 +187,27 @@ func TestAShortenedSessionLosesItsGrantsAtOnce(t *testing.T) {
 		return b
 	})
 	l := s.dial(t, path.addr, s.long())
-	lease := acquire(t, l, "x")
+	lease := bounded.Acquire(t, l, "x")
 	path.reset()
 	before := lease.Deadline()
-	eventually(t, "a renewal on a new connection", func() bool { return lease.Deadline().After(before) })
+	bounded.Eventually(t, "a renewal on a new connection", func() bool { return lease.Deadline().After(before) })
 	shorten.Store(true)
 	path.reset()
-	if err := ended(t, lease); !errors.Is(err, locks.ErrLost) || !strings.Contains(err.Error(), "1s") {
+	if err := bounded.Ended(t, lease); !errors.Is(err, locks.ErrLost) || !strings.Contains(err.Error(), "1s") {
 		t.Errorf("got %v, want ErrLost and the new timeout", err)
 	}
-	again := acquire(t, l, "x")
+	again := bounded.Acquire(t, l, "x")
 	if left := time.Until(again.Deadline()); left > time.Second {
 		t.Errorf("the new lease has %v left, the session is kept for 1s", left)
 	}
-	release(t, again)
+	bounded.Release(t, again)
 }
 
 // Nothing piles up behind a lock that is held for long.
 func TestCancelledWaitersLeaveNoGoroutine(t *testing.T) {
 	s := shared(t)
 	a, b := s.dial(t, s.addr, s.long()), s.dial(t, s.addr, s.long())
-	acquire(t, a, "x")
+	bounded.Acquire(t, a, "x")
 	round := func() {
 		ctx, cancel := context.WithCancel(t.Context())
 		waiter := make(chan error, 1)
@@ -214,35 +215,35 @@ func TestCancelledWaitersLeaveNoGoroutine(t *testing.T) {
 			_, err := b.Acquire(ctx, "x")
 			waiter <- err
 		}()
-		eventually(t, "the waiter's entry", func() bool { return len(s.entries(t, "x")) == 2 })
+		bounded.Eventually(t, "the waiter's entry", func() bool { return len(s.entries(t, "x")) == 2 })
 		cancel()
-		if err := <-waiter; !errors.Is(err, locks.ErrCancelled) || !errors.Is(err, context.Canceled) {
+		if err := bounded.Receive(t, "the waiter", waiter); !errors.Is(err, locks.ErrCancelled) || !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v, want an error over ErrCancelled and context.Canceled", err)
 		}
-		eventually(t, "its removal", func() bool { return len(s.entries(t, "x")) == 1 })
+		bounded.Eventually(t, "its removal", func() bool { return len(s.entries(t, "x")) == 1 })
 	}
 	round()
 	before := runtime.NumGoroutine()
 	for range 30 {
 		round()
 	}
-	eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() < before+10 })
+	bounded.Eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() < before+10 })
 }
 
 func TestAWaiterWhoseSessionEndsQueuesAgain(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	a, b := s.dial(t, s.addr, s.long()), s.dial(t, s.addr, s.options())
-	lease := acquire(t, a, "x")
+	lease := bounded.Acquire(t, a, "x")
 	waiter := s.wait(t, b, "x", 2)
 	first := s.entries(t, "x")[1]
 	s.closeSession(t, first)
-	eventually(t, "a new entry", func() bool { e := s.entries(t, "x"); return len(e) == 2 && e[1].path != first.path })
+	bounded.Eventually(t, "a new entry", func() bool { e := s.entries(t, "x"); return len(e) == 2 && e[1].path != first.path })
 	if again := s.entries(t, "x")[1]; again.owner == first.owner {
 		t.Errorf("the new entry is of the session %#x, which has ended", again.owner)
 	}
-	release(t, lease)
-	got := granted(t, waiter)
+	bounded.Release(t, lease)
+	got := bounded.Granted(t, "the waiter", waiter)
 	if e := s.holder(t, "x"); e.data != got.Token().Holder {
 		t.Errorf("the lease has the holder %q, the entry %q", got.Token().Holder, e.data)
 	}
@@ -256,16 +257,16 @@ func TestAServerThatLostItsDataIsUsedAgain(t *testing.T) {
 	s := newSite(t, srv.Addr())
 	l := s.dial(t, s.addr, s.options())
 	for range 20 {
-		release(t, acquire(t, l, "x"))
+		bounded.Release(t, bounded.Acquire(t, l, "x"))
 	}
-	lease := acquire(t, l, "x")
+	lease := bounded.Acquire(t, l, "x")
 	srv.StartEmpty(t)
-	if err := ended(t, lease); !errors.Is(err, locks.ErrLost) {
+	if err := bounded.Ended(t, lease); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("got %v, want ErrLost", err)
 	}
-	again := acquire(t, l, "x")
+	again := bounded.Acquire(t, l, "x")
 	if again.Token().Lineage == lease.Token().Lineage {
 		t.Errorf("%v and %v share a lineage", lease.Token(), again.Token())
 	}
-	release(t, again)
+	bounded.Release(t, again)
 }

@@ -15,14 +15,12 @@ import (
 
 	"github.com/fencedkv/fencedkv/adapters/zklock"
 	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/proxy"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
 
 func TestMain(m *testing.M) { servers.Main(m) }
-
-// patience bounds what must happen; it is no bound on speed.
-const patience = 30 * time.Second
 
 // site is a ZooKeeper server and a root of the test's own on it.
 type site struct {
@@ -88,7 +86,7 @@ func (s *site) dial(t testing.TB, addr string, opts *zklock.Options) *zklock.Loc
 
 func closeLocker(t testing.TB, l locks.Locker) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), bounded.Patience)
 	defer cancel()
 	if err := l.Close(ctx); err != nil {
 		t.Errorf("close: %v", err)
@@ -194,82 +192,10 @@ func (s *site) stat(t testing.TB, path string) *zk.Stat {
 	return stat
 }
 
-func try(t testing.TB, l locks.Locker, name string) *locks.Lease {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	lease, err := l.TryAcquire(ctx, name)
-	if err != nil {
-		t.Fatalf("TryAcquire %q: %v", name, err)
-	}
-	return lease
-}
-
-func acquire(t testing.TB, l locks.Locker, name string) *locks.Lease {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	lease, err := l.Acquire(ctx, name)
-	if err != nil {
-		t.Fatalf("Acquire %q: %v", name, err)
-	}
-	return lease
-}
-
-func release(t testing.TB, lease *locks.Lease) {
-	t.Helper()
-	if err := lease.Release(context.Background()); err != nil {
-		t.Fatalf("release: %v", err)
-	}
-}
-
-type result struct {
-	lease *locks.Lease
-	err   error
-}
-
 // wait starts an Acquire and returns when its entry is the last of n.
-func (s *site) wait(t testing.TB, l locks.Locker, name string, n int) <-chan result {
+func (s *site) wait(t testing.TB, l locks.Locker, name string, n int) <-chan bounded.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	granted := make(chan result, 1)
-	go func() {
-		defer cancel()
-		lease, err := l.Acquire(ctx, name)
-		granted <- result{lease, err}
-	}()
-	eventually(t, "the waiter's entry", func() bool { return len(s.entries(t, name)) == n })
+	granted := bounded.Acquiring(bounded.Context(t), l, name)
+	bounded.Eventually(t, "the waiter's entry", func() bool { return len(s.entries(t, name)) == n })
 	return granted
-}
-
-func granted(t testing.TB, r <-chan result) *locks.Lease {
-	t.Helper()
-	got := <-r
-	if got.err != nil {
-		t.Fatalf("Acquire: %v", got.err)
-	}
-	return got.lease
-}
-
-// eventually waits until cond is true.
-func eventually(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(patience); !cond(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v", what, patience)
-		}
-	}
-}
-
-// ended waits for the end of the lease and returns why it ended.
-func ended(t testing.TB, lease *locks.Lease) error {
-	t.Helper()
-	select {
-	case <-lease.Context().Done():
-	case <-time.After(patience):
-		t.Fatalf("the lease was not lost within %v", patience)
-	}
-	return context.Cause(lease.Context())
 }
