@@ -28,6 +28,7 @@ type server struct {
 	lead    bool          // renewals succeed
 	extra   int64         // seconds that leases get beyond what was asked
 	lose    atomic.Int32  // so many transactions come to nothing
+	keep    atomic.Bool   // releases come to nothing
 
 	mu       sync.Mutex
 	counted  time.Time // the arrival of what the lease time counts from
@@ -86,6 +87,9 @@ func (s *server) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, er
 		}
 	}
 	if s.lose.Add(-1) >= 0 {
+		return nil, status.Error(codes.Unavailable, "etcdserver: request timed out")
+	}
+	if s.keep.Load() && len(r.Compare) > 0 && r.Success[0].GetRequestDeleteRange() != nil {
 		return nil, status.Error(codes.Unavailable, "etcdserver: request timed out")
 	}
 	s.mu.Lock()

@@ -176,16 +176,43 @@ func TestAKeyThatMayComeLateIsRemovedWithEachRenewal(t *testing.T) {
 	if _, err := l.TryAcquire(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
+	s.removedAgainAndAgain(t, 1)
+}
+
+// So is a key that a release could not remove in all its time.
+func TestAKeyThatCouldNotBeReleasedIsRemovedWithEachRenewal(t *testing.T) {
+	t.Parallel()
+	s := &server{version: "3.7.3", lead: true}
+	l := s.locker(t, &etcdlock.Options{TTL: time.Second, RequestTimeout: 100 * time.Millisecond})
+	if _, err := l.TryAcquire(t.Context(), "stays"); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := l.TryAcquire(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.keep.Store(true)
+	if err := lease.Release(t.Context()); !errors.Is(err, locks.ErrUnreachable) {
+		t.Errorf("release: got %v, want ErrUnreachable", err)
+	}
+	s.removedAgainAndAgain(t, 1)
+	s.keep.Store(false)
+}
+
+// removedAgainAndAgain waits until the n-th key that was created has been
+// deleted three times.
+func (s *server) removedAgainAndAgain(t *testing.T, n int) {
+	t.Helper()
 	removals := func() int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		n := 0
+		count := 0
 		for _, key := range s.deleted {
-			if key == s.created[1] {
-				n++
+			if key == s.created[n] {
+				count++
 			}
 		}
-		return n
+		return count
 	}
 	end := time.After(30 * time.Second)
 	for tick := time.Tick(time.Millisecond); removals() < 3; {
