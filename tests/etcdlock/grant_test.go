@@ -193,3 +193,20 @@ func TestCloseGivesTheLeaseBackAndLeavesTheClientOpen(t *testing.T) {
 		t.Errorf("Acquire after Close: %v, want ErrClosed", err)
 	}
 }
+
+func TestARevokedLeaseIsLostBeforeItsDeadline(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	opts := s.options()
+	opts.TTL = 6 * time.Second
+	l := s.dial(t, s.addr, opts)
+	a, b := bounded.Try(t, l, "a"), bounded.Try(t, l, "b")
+	s.revoke(t, s.holder(t, "a"))
+	for _, lease := range []*locks.Lease{a, b} {
+		cause, left := bounded.Ended(t, lease), time.Until(lease.Deadline())
+		if !errors.Is(cause, locks.ErrLost) || left <= 0 {
+			t.Errorf("%q ended with %v, %v before its deadline, want ErrLost from the renewal", lease.Name(), cause, left)
+		}
+	}
+	bounded.Release(t, bounded.Try(t, l, "a"))
+}
