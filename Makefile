@@ -63,3 +63,8 @@ fuzz: ## each fuzz test for FUZZTIME
 			go test -run '^$$' -fuzz "^$$test\$$" -fuzztime $(FUZZTIME) $$package; \
 		done; \
 	done
+
+HISTORIES ?= 1000
+.PHONY: histories
+histories: ## concurrent histories of the store, HISTORIES of them, checked for linearizability
+	cd tests && HISTORIES=$(HISTORIES) go test -v -timeout 60m -run 'Linearizable|Rejected' ./linear

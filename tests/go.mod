@@ -10,8 +10,12 @@ require (
 )
 
 require (
+	github.com/anishathalye/porcupine v1.3.1 // indirect
 	github.com/fatih/color v1.19.0 // indirect
+	github.com/hanwen/go-fuse/v2 v2.12.1 // indirect
+	go.etcd.io/bbolt v1.5.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
 )
 
 require (

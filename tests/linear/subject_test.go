@@ -1,0 +1,166 @@
+package linear_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/fencedkv/fencedkv/fencedkv"
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
+)
+
+// subject is what a history is recorded of: the store, or a toy with a flaw.
+type subject interface {
+	perform(ctx context.Context, o operation) result
+}
+
+// real is the store.
+type real struct{ *fencedkv.Store }
+
+var (
+	errOwn  = errors.New("own")
+	reasons = []error{fence.ErrNoToken, fence.ErrLineage, fence.ErrStale, fence.ErrCollision}
+)
+
+func (s real) perform(ctx context.Context, o operation) result {
+	if o.Cancelled {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		go cancel()
+	}
+	var r result
+	err := s.call(ctx, o, &r)
+	r.Outcome = done
+	if err != nil {
+		r = failure(err, r)
+	}
+	return r
+}
+
+func (s real) call(ctx context.Context, o operation, r *result) (err error) {
+	res, key := s.Resource(nameOf("resource", o.Resource)), []byte(nameOf("key", o.Key))
+	switch o.Kind {
+	case kindRaise:
+		return res.Raise(ctx, o.Token)
+	case kindPut:
+		return res.Put(ctx, o.Token, key, []byte(o.Value))
+	case kindDelete:
+		return res.Delete(ctx, o.Token, key)
+	case kindUpdate, kindFails, kindPanics:
+		return s.update(ctx, o, r)
+	case kindMove:
+		return s.move(ctx, o, r)
+	case kindGet:
+		r.Values[o.Key], err = value(res.Get(ctx, key))
+		return err
+	case kindHighest:
+		m, err := res.Highest(ctx)
+		r.Mark = m.Token
+		return err
+	case kindView:
+		return res.View(ctx, func(_ context.Context, tx *fencedkv.ReadTx) error { return look(tx, r) })
+	}
+	return fmt.Errorf("no operation %q", o.Kind)
+}
+
+// update is a read and a write of one key.
+func (s real) update(ctx context.Context, o operation, r *result) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = p.(error)
+		}
+	}()
+	res, key := s.Resource(nameOf("resource", o.Resource)), []byte(nameOf("key", o.Key))
+	return res.Update(ctx, o.Token, func(_ context.Context, tx *fencedkv.Tx) (err error) {
+		if r.Values[o.Key], err = value(tx.Get(key)); err != nil {
+			return err
+		}
+		if err := tx.Put(key, []byte(o.Value)); err != nil {
+			return err
+		}
+		switch o.Kind {
+		case kindFails:
+			return errOwn
+		case kindPanics:
+			panic(errOwn)
+		}
+		return nil
+	})
+}
+
+// move is a read and a write of one key of two resources.
+func (s real) move(ctx context.Context, o operation, r *result) error {
+	first, second := nameOf("resource", o.Resource), nameOf("resource", o.Other)
+	key := []byte(nameOf("key", o.Key))
+	claims := []fencedkv.Claim{{Resource: second, Token: o.OtherToken}, {Resource: first, Token: o.Token}}
+	return s.Update(ctx, claims, func(_ context.Context, tx *fencedkv.MultiTx) error {
+		for name, read := range map[string]*string{first: &r.Values[o.Key], second: &r.Other} {
+			one, err := tx.Resource(name)
+			if err != nil {
+				return err
+			}
+			if *read, err = value(one.Get(key)); err != nil {
+				return err
+			}
+			if err := one.Put(key, []byte(o.Value)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// look reads a whole resource.
+func look(tx *fencedkv.ReadTx, r *result) error {
+	m, err := tx.Highest()
+	if err != nil {
+		return err
+	}
+	r.Mark = m.Token
+	for kv, err := range tx.Scan(fencedkv.Range{}) {
+		if err != nil {
+			return err
+		}
+		n, err := strconv.Atoi(strings.TrimPrefix(string(kv.Key), "key"))
+		if err != nil {
+			return err
+		}
+		r.Values[n] = string(kv.Value)
+	}
+	return nil
+}
+
+// value makes an absent value "".
+func value(v []byte, err error) (string, error) {
+	if errors.Is(err, fencedkv.ErrNotFound) {
+		return "", nil
+	}
+	return string(v), err
+}
+
+// failure says what an error promises. What the function had read when the
+// transaction failed is part of the history only if its own error ended it.
+func failure(err error, read result) result {
+	if rejected, ok := errors.AsType[*fence.RejectedError](err); ok {
+		r := result{Outcome: refused, Mark: rejected.Mark.Token, Detail: err.Error()}
+		r.Resource, _ = strconv.Atoi(strings.TrimPrefix(rejected.Resource, "resource"))
+		for _, reason := range reasons {
+			if errors.Is(err, reason) {
+				r.Reason = reason.Error()
+			}
+		}
+		return r
+	}
+	switch {
+	case errors.Is(err, errOwn):
+		read.Outcome = own
+		return read
+	case errors.Is(err, fencedkv.ErrUnknownOutcome):
+		return result{Outcome: unknown, Detail: err.Error()}
+	case errors.Is(err, context.Canceled):
+		return result{Outcome: notApplied, Detail: err.Error()}
+	}
+	return result{Outcome: "error", Detail: err.Error()} // no history of a sound device has one
+}
