@@ -141,6 +141,17 @@ func TestATakeWhoseReplyWasLostIsFoundAndNotMadeAgain(t *testing.T) {
 	}
 }
 
+func TestAReleaseWhoseReplyWasLostIsNotALoss(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	l := s.counted(t, s.long())
+	lease := bounded.Try(t, l, "a")
+	lost := l.counter.DropReply(pathTxn)
+	bounded.Release(t, lease)
+	bounded.Receive(t, "the lost reply", lost)
+	bounded.Release(t, bounded.Try(t, l, "a"))
+}
+
 func TestATakeThatArrivesAfterItsCallerGaveUpLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := shared(t)

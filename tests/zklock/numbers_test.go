@@ -127,6 +127,10 @@ func TestTheTransactionIDSurvivesALostReply(t *testing.T) {
 	if e := s.entries(t, "x"); len(e) != 1 || lease.Token().Seq != uint64(e[0].czxid) || lease.Token().Holder != e[0].data {
 		t.Errorf("the token is %v, the entries are %+v", lease.Token(), e)
 	}
+	// The new connection may be to a server that lags behind.
+	if got := l.counter.Requests(); !slices.Contains(got, "sync") {
+		t.Errorf("the entry was looked for by %v, want a sync before", got)
+	}
 }
 
 func TestFailedAttemptsUseUpNoNumber(t *testing.T) {

@@ -90,3 +90,14 @@ func TestAWaiterLeavesARetiredSession(t *testing.T) {
 	bounded.Release(t, held)
 	bounded.Release(t, bounded.Granted(t, "the waiter", waiter))
 }
+
+func TestAReleaseWhoseReplyWasLostIsNotALoss(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	l := s.counted(t, s.long())
+	lease := bounded.Acquire(t, l, "x")
+	lost := l.counter.DropReply("delete")
+	bounded.Release(t, lease)
+	bounded.Receive(t, "the lost reply", lost)
+	bounded.Release(t, bounded.Try(t, l, "x"))
+}
