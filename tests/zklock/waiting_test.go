@@ -1,12 +1,15 @@
 package zklock_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/fencedkv/fencedkv/locks"
 	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 )
 
@@ -100,4 +103,29 @@ func TestAReleaseWhoseReplyWasLostIsNotALoss(t *testing.T) {
 	bounded.Release(t, lease)
 	bounded.Receive(t, "the lost reply", lost)
 	bounded.Release(t, bounded.Try(t, l, "x"))
+}
+
+// Only the end of its session removes an entry that cannot be deleted.
+func TestACancelledWaitersEntryEndsWithItsSession(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	a, b := s.dial(t, s.addr, s.long()), s.dial(t, s.addr, s.options())
+	held := bounded.Acquire(t, a, "x")
+	ctx, cancel := context.WithCancel(bounded.Context(t))
+	waiter := bounded.Acquiring(ctx, b, "x")
+	bounded.Eventually(t, "the waiter's entry", func() bool { return len(s.entries(t, "x")) == 2 })
+	setACL := func(perms int32) {
+		t.Helper()
+		if _, err := s.direct.SetACL(s.node("x"), zk.WorldACL(perms), -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setACL(zk.PermAll &^ zk.PermDelete)
+	cancel()
+	if err := bounded.Receive(t, "the waiter", waiter).Err; !errors.Is(err, locks.ErrCancelled) {
+		t.Errorf("got %v, want ErrCancelled", err)
+	}
+	bounded.Eventually(t, "the end of the entry", func() bool { return len(s.entries(t, "x")) == 1 })
+	setACL(zk.PermAll)
+	bounded.Release(t, held)
 }
