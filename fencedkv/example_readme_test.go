@@ -52,32 +52,29 @@ func Example_withdraw() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	account := store.Resource("accounts/42")
-	if err := account.Put(ctx, fence.Token{Seq: 1, Lineage: "mem:example:accounts/42"}, []byte("balance"), []byte("100")); err != nil {
-		log.Fatal(err)
-	}
-
-	server := memlock.NewServer(&memlock.ServerOptions{ID: "example", First: 2})
-	locker, err := server.NewLocker(nil) // or redislock.Dial, etcdlock.Dial, zklock.Dial
+	locker, err := memlock.New(nil) // in production redislock.Dial, etcdlock.Dial or zklock.Dial
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer locker.Close(ctx)
 
-	err = account.Exclusive(ctx, locker, func(ctx context.Context, h *fencedkv.Held) error {
-		balance, err := h.Get(ctx, []byte("balance"))
-		if err != nil {
+	shared := store.Resource("accounts/43")
+	err = shared.Exclusive(ctx, locker, func(ctx context.Context, h *fencedkv.Held) error {
+		balance := 100
+		switch value, err := h.Get(ctx, []byte("balance")); {
+		case err == nil:
+			balance, err = strconv.Atoi(string(value))
+			if err != nil {
+				return err
+			}
+		case !errors.Is(err, fencedkv.ErrNotFound):
 			return err
 		}
-		n, err := strconv.Atoi(string(balance))
-		if err != nil {
-			return err
-		}
-		return h.Put(ctx, []byte("balance"), []byte(strconv.Itoa(n-30)))
+		return h.Put(ctx, []byte("balance"), []byte(strconv.Itoa(balance-30)))
 	})
 	fmt.Println(err)
-	balance, err := account.Get(ctx, []byte("balance"))
-	fmt.Println(string(balance), err)
+	value, err := shared.Get(ctx, []byte("balance"))
+	fmt.Println(string(value), err)
 	// Output:
 	// <nil>
 	// 70 <nil>

@@ -48,7 +48,8 @@
 // while its revisions go back, so that new grants get numbers that old ones
 // had. Restore with etcdutl's --bump-revision and --mark-compacted, or give the
 // new cluster its own --initial-cluster-token, which changes its id. Otherwise
-// only verification (fence.Verifier) stops a late holder.
+// a guarded resource refuses the new holders until the revisions have passed the
+// old ones, and a late holder with a high number gets through.
 //
 // etcd counts the lease time anew when it restarts or changes its leader. A
 // crashed holder's lock is then freed later than its TTL, never earlier.

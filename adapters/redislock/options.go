@@ -54,7 +54,8 @@ type Options struct {
 	// *redis.ClusterClient, or have their methods. The default is 0.
 	WaitReplicas int
 
-	// Logger receives warnings; nil is silent.
+	// Logger receives warnings; nil is silent. go-redis itself prints failed dials
+	// to standard error, for the whole process; redis.SetLogger changes that.
 	Logger hclog.Logger
 }
 

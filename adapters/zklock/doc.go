@@ -42,7 +42,7 @@
 //
 // Lock nodes stay, empty, one per lock name ever used. They hold the numbering.
 // Deleting one while nobody uses it is safe in so far as the next token has
-// another Lineage, so that a guarded resource asks for an operator (Rebase)
+// another Lineage, so that a guarded resource refuses it with fence.ErrLineage
 // instead of believing a lower number. The same happens if somebody made the
 // lock node a container, which a client cannot see. For names without end use
 // Options.UseZxid, with which lock nodes may be deleted whenever they are empty.

@@ -6,6 +6,9 @@ import "context"
 // closes what order alone cannot: a forged number, a mark that a restored
 // backup rolled back, a grant that the service no longer knows.
 //
+// It is the contract only: no Locker of this project implements it yet, and the
+// store of package fencedkv does not ask one yet.
+//
 // # Implementing
 //
 // Verify compares Seq and Holder with the current grant of the lock that

@@ -16,9 +16,8 @@
 // which is part of the lineage of its tokens: after a restart of the process a
 // guarded resource refuses the new tokens with fence.ErrLineage, because it
 // cannot order them after the old ones. Keep the resource no longer than the
-// Server (a new store per process life), or move its mark with Rebase when the
-// process starts and no old holder can be left. A lock service that outlives
-// the process needs neither.
+// Server (a new store per process life), or use a lock service that outlives the
+// process.
 //
 // A Server excludes the clients of one process, or of one server process. It is
 // not replicated.

@@ -35,7 +35,8 @@ func Example() {
 
 // Five instances of a nightly job start, of which exactly one may run. The
 // others wait a while, in case the first dies, and then report that another has
-// it.
+// it. A lock keeps them from running at the same time and no more: the Example of
+// that name in package fencedkv also records that the work is done.
 func Example_nightlyJob() {
 	server := memlock.NewServer(nil) // in production a service that all instances reach
 

@@ -41,5 +41,5 @@ func freePort() (int, error) {
 		}
 		return port, err
 	}
-	return 0, fmt.Errorf("no free loopback port in %d tries: %v", tries, last)
+	return 0, fmt.Errorf("no free loopback port in %d tries: %w", tries, last)
 }
