@@ -123,8 +123,8 @@ func (s *Store) view(ctx context.Context, fn func(*engine.Snapshot) error) error
 }
 
 // do decides and applies a transaction. fn, which may be nil, is a function of
-// the caller.
-func (s *Store) do(ctx context.Context, tx *engine.Tx, fn func(context.Context) error) error {
+// the caller that makes its writes.
+func (s *Store) do(ctx context.Context, tx *engine.Tx, fn func(context.Context, *engine.Tx) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -134,18 +134,15 @@ func (s *Store) do(ctx context.Context, tx *engine.Tx, fn func(context.Context) 
 	if s.running.here() {
 		return ErrNested
 	}
-	if fn == nil {
-		err := s.engine.Do(ctx, tx, nil)
-		s.refusals.log(err)
-		return public(err)
+	var run func(*engine.Tx) error
+	if fn != nil {
+		run = func(tx *engine.Tx) error {
+			return s.within(ctx, func(ctx context.Context) error { return fn(ctx, tx) })
+		}
 	}
-	var own error
-	err := s.engine.Do(ctx, tx, func() error {
-		own = s.within(ctx, fn)
-		return own
-	})
-	if own != nil {
-		return own
+	err := s.engine.Do(ctx, tx, run)
+	if own, ok := err.(*engine.FuncError); ok { //nolint:errorlint // one that the function itself wrapped is its own
+		return own.Err
 	}
 	s.refusals.log(err)
 	return public(err)

@@ -29,8 +29,9 @@ func (r *Resource) Update(ctx context.Context, t fence.Token, fn func(ctx contex
 		return errNoFunction
 	}
 	etx := engine.NewTx(engine.Claim{Resource: r.name, Token: t})
-	tx := &Tx{tx: etx, resource: r.name, token: t}
-	return r.store.do(ctx, etx, func(ctx context.Context) error { return fn(ctx, tx) })
+	return r.store.do(ctx, etx, func(ctx context.Context, etx *engine.Tx) error {
+		return fn(ctx, &Tx{tx: etx, resource: r.name, token: t})
+	})
 }
 
 // View runs fn on a snapshot of the resource. Writers do not wait for it, but
@@ -99,7 +100,7 @@ func (s *Store) Update(ctx context.Context, claims []Claim, fn func(ctx context.
 		return err
 	}
 	etx := engine.NewTx(sorted...)
-	return s.do(ctx, etx, func(ctx context.Context) error { return fn(ctx, &MultiTx{tx: etx}) })
+	return s.do(ctx, etx, func(ctx context.Context, etx *engine.Tx) error { return fn(ctx, &MultiTx{tx: etx}) })
 }
 
 func sortClaims(claims []Claim) ([]engine.Claim, error) {

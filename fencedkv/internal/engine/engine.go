@@ -27,7 +27,8 @@ type Engine struct {
 	path   string
 	id     string
 	log    hclog.Logger
-	writer chan struct{} // holds one element while a Tx is being decided and applied
+	queue  *queue
+	ended  chan struct{} // closed when the committer has ended
 	failed atomic.Pointer[failure]
 }
 
@@ -44,10 +45,11 @@ func Open(path string, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{file: file, path: path, log: o.Logger, writer: make(chan struct{}, 1)}
+	e := &Engine{file: file, path: path, log: o.Logger, queue: newQueue(), ended: make(chan struct{})}
 	if err := e.load(file.RecoveredLostCommit()); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
+	go e.commits()
 	return e, nil
 }
 
@@ -93,9 +95,16 @@ func (e *Engine) load(lostCommit bool) error {
 	h.LostCommits++
 	h.LastLost = time.Now()
 	e.id = h.idText()
-	return e.update(func(s *Snapshot) error {
-		return s.do(inHeader, func() error { return s.header.Put(headerKey, h.Encode()) })
-	})
+	s, err := e.begin(true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.end() }()
+	b := &batch{snap: s, header: h}
+	if err := b.putHeader(); err != nil {
+		return err
+	}
+	return s.commit()
 }
 
 // Path returns the path given to Open.
@@ -104,8 +113,13 @@ func (e *Engine) Path() string { return e.path }
 // ID returns the random id that the store was given when it was created.
 func (e *Engine) ID() string { return e.id }
 
-// Close waits for open snapshots and closes the file.
-func (e *Engine) Close() error { return e.file.Close() }
+// Close waits for queued requests and open snapshots, ends the committer and
+// closes the file.
+func (e *Engine) Close() error {
+	e.queue.close()
+	<-e.ended
+	return e.file.Close()
+}
 
 // View runs fn with a snapshot of the last committed state. fn may be code of
 // the user: it may panic, or call runtime.Goexit.

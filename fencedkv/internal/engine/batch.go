@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
+)
+
+// batch is the requests of one write transaction.
+type batch struct {
+	engine *Engine
+	snap   *Snapshot
+
+	before, header Header // as read, and as the batch leaves it
+	loaded         bool   // the header was read
+	wrote          bool   // the transaction has something to commit
+
+	bytes       int           // of pending writes
+	inFunctions time.Duration // in which functions ran
+
+	open    []*request // to be delivered after the commit
+	results []error    // of open, nil for what was applied
+}
+
+// raise is a mark that is to be replaced.
+type raise struct {
+	resource    string
+	old, record []byte // old is nil for the first mark
+}
+
+// add decides a request and applies it to the transaction. spoiled means that
+// it was applied in part, so that the transaction is of no use.
+func (b *batch) add(r *request) (spoiled bool, err error) {
+	if r.ctx.Err() != nil {
+		return false, notApplied(r.ctx)
+	}
+	raises, err := b.snap.decide(r.tx.claims)
+	if err != nil {
+		return false, err
+	}
+	if r.fn != nil {
+		if err := b.runFunction(r); err != nil {
+			return false, err
+		}
+		if r.ctx.Err() != nil {
+			return false, notApplied(r.ctx)
+		}
+	}
+	b.bytes += r.tx.size
+	return b.apply(raises, r.tx)
+}
+
+// runFunction lets the caller of r run its function and waits for its end.
+func (b *batch) runFunction(r *request) error {
+	if !b.engine.queue.startFunction(r) {
+		return notApplied(r.ctx)
+	}
+	began := time.Now()
+	r.turn <- b.snap
+	err := <-r.ran
+	b.inFunctions += max(time.Since(began), 1)
+	b.engine.queue.endFunction(r)
+	if err != nil {
+		return &FuncError{err}
+	}
+	return nil
+}
+
+// decide applies the rule to each claim, in order.
+func (s *Snapshot) decide(claims []Claim) (raises []raise, err error) {
+	err = s.do(inMarks, func() error {
+		for _, c := range claims {
+			m, old, err := s.mark(c.Resource)
+			if err != nil {
+				return err
+			}
+			raised, err := fence.Admit(c.Resource, c.Token, m)
+			if err != nil {
+				return err
+			}
+			if raised {
+				record := EncodeMark(c.Resource, fence.Mark{Token: c.Token, RaisedAt: time.Now()})
+				raises = append(raises, raise{c.Resource, old, record})
+			}
+		}
+		return nil
+	})
+	return raises, err
+}
+
+// apply writes marks and overlays into the transaction. The header that counts
+// them is written once, by putHeader.
+func (b *batch) apply(raises []raise, t *Tx) (spoiled bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := b.snap
+	err = s.do(inAll, func() error {
+		if !b.loaded {
+			if b.before, err = s.readHeader(); err != nil {
+				return err
+			}
+			b.header, b.loaded = b.before, true
+		}
+		for _, r := range raises {
+			spoiled = true // until the end of the request
+			b.header.Marks.replace(r.old, r.record)
+			if err := s.marks.Put([]byte(r.resource), r.record); err != nil {
+				return s.damagedMark(r.resource, err.Error())
+			}
+		}
+		wrote := len(raises) > 0
+		for _, c := range t.claims {
+			for p := range t.pending[c.Resource].all {
+				spoiled = true
+				changed, err := s.applyWrite(c.Resource, p, &b.header.Values)
+				if err != nil {
+					return err
+				}
+				wrote = wrote || changed
+			}
+		}
+		b.wrote = b.wrote || wrote
+		return nil
+	})
+	return spoiled && err != nil, err
+}
+
+// applyWrite stores or deletes one record and reports whether there was anything
+// to do. What is stored is within bbolt's limits, so that an error means that
+// what stands there now is no record.
+func (s *Snapshot) applyWrite(resource string, p pending, values *Tally) (changed bool, err error) {
+	key := []byte(p.key)
+	at := EncodeKey(resource, key)
+	old := s.data.Get(at)
+	values.replace(old, p.record)
+	if p.record == nil {
+		err = s.data.Delete(at)
+	} else {
+		err = s.data.Put(at, p.record)
+	}
+	if err != nil {
+		return false, s.damagedValue(resource, key, err.Error())
+	}
+	return old != nil || p.record != nil, nil
+}
+
+// putHeader writes the header, if it has changed.
+func (b *batch) putHeader() error {
+	if b.header == b.before {
+		return nil
+	}
+	return b.snap.do(inHeader, func() error {
+		if err := b.snap.header.Put(headerKey, b.header.Encode()); err != nil {
+			return &Damage{Path: b.snap.path, Kind: "header", Problem: err.Error()}
+		}
+		return nil
+	})
+}

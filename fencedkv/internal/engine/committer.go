@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+)
+
+// commits is the committer, the goroutine that decides and applies what is
+// queued. It takes everything that was queued when the commit before had ended, without
+// a timer: under load the queue fills while a commit waits for the disk, and
+// without load nobody waits.
+func (e *Engine) commits() {
+	defer close(e.ended)
+	for {
+		batch := e.queue.take()
+		if batch == nil {
+			return
+		}
+		e.process(batch)
+		e.queue.leave()
+	}
+}
+
+// process gives every request its result, or puts it back into the queue.
+//
+// What goes wrong while requests are applied, or before the commit has begun to
+// change the file, may be the fault of one of them. Each is then decided again
+// alone, so that it costs only itself.
+func (e *Engine) process(rs []*request) {
+	for len(rs) > 0 {
+		left, alone := e.attempt(rs)
+		if !alone {
+			rs = left
+			continue
+		}
+		for _, r := range left {
+			e.attempt([]*request{r})
+		}
+		return
+	}
+}
+
+// attempt decides requests on the state that those before them left, commits
+// what was admitted, and delivers the results. It returns the requests that have
+// none because the transaction was given up, and whether each of them is to be
+// tried alone; none, if there was only one.
+func (e *Engine) attempt(rs []*request) (left []*request, alone bool) {
+	s, err := e.begin(true)
+	if err != nil {
+		for _, r := range rs {
+			r.deliver(err)
+		}
+		return nil, false
+	}
+	// A rollback that fails puts the file out of use, which the next call says.
+	defer func() { _ = s.end() }()
+
+	b := &batch{engine: e, snap: s}
+	for i, r := range rs {
+		if i > 0 && b.full() {
+			e.queue.putBack(rs[i:])
+			break
+		}
+		spoiled, err := b.add(r)
+		switch {
+		case spoiled:
+			return b.giveUp(append(b.open, rs[i:]...), err)
+		case err != nil && !b.wrote:
+			r.deliver(err) // it rests on the last commit
+		default:
+			b.open = append(b.open, r)
+			b.results = append(b.results, err)
+		}
+	}
+	return b.finish()
+}
+
+// maxBatchTime is how long the functions of a batch may have run in all when
+// another request is taken into it: those before wait for them.
+const maxBatchTime = 10 * time.Millisecond
+
+// full reports whether no more requests are to be taken in.
+func (b *batch) full() bool { return b.bytes > maxBatchBytes || b.inFunctions > maxBatchTime }
+
+// giveUp drops the transaction because of err, of which it is not known which of
+// the requests without a result is to blame.
+func (b *batch) giveUp(rs []*request, err error) (left []*request, alone bool) {
+	if len(rs) > 1 {
+		return rs, true
+	}
+	rs[0].deliver(err)
+	return nil, false
+}
+
+// finish commits and delivers what is open.
+func (b *batch) finish() (left []*request, alone bool) {
+	if left, all := b.stay(); !all {
+		return left, false
+	}
+	if b.wrote {
+		if err := b.putHeader(); err != nil {
+			return b.giveUp(b.open, err)
+		}
+		if err := b.snap.commit(); err != nil {
+			b.failed(err)
+			return nil, false
+		}
+	}
+	for i, r := range b.open {
+		r.deliver(b.results[i])
+	}
+	return nil, false
+}
+
+// stay reports whether the contexts of all open requests go on. If so, none can
+// be withdrawn any more. If not it returns those whose contexts do.
+func (b *batch) stay() (left []*request, all bool) {
+	if b.inFunctions > 0 {
+		// Since they were asked, functions have taken their time.
+		for i, r := range b.open {
+			if b.results[i] == nil && r.ctx.Err() != nil {
+				r.deliver(notApplied(r.ctx))
+			}
+		}
+	}
+	return b.engine.queue.stay(b.open)
+}
+
+// failed delivers the failure of a commit.
+func (b *batch) failed(err error) {
+	err = fmt.Errorf("commit to %s: %w", b.engine.path, err)
+	b.engine.fail(err)
+	for i, r := range b.open {
+		if b.results[i] == nil {
+			r.deliver(fmt.Errorf("%w: %w", ErrUnknownOutcome, err))
+			continue
+		}
+		// A refusal, or the error of a function, would rest on writes that may
+		// not be there.
+		r.deliver(fmt.Errorf("%w: %w", ErrFailed, err))
+	}
+}
