@@ -147,3 +147,10 @@ func (s *server) locker(t *testing.T, opts *etcdlock.Options) *etcdlock.Locker {
 	})
 	return l
 }
+
+// soon ends a call that would hang if the code were wrong.
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}

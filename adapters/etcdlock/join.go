@@ -15,7 +15,7 @@ func (l *Locker) join(ctx context.Context, name string) (*entry, error) {
 		key:  key(queueOf(l.opts.prefix(), name) + locks.NewHolder()),
 		gone: make(chan struct{}),
 	}
-	for {
+	for ctx.Err() == nil {
 		s, err := l.session(ctx)
 		if err != nil {
 			return nil, err
@@ -24,6 +24,7 @@ func (l *Locker) join(ctx context.Context, name string) (*entry, error) {
 			return e, nil
 		}
 	}
+	return nil, ctx.Err()
 }
 
 // session returns the current session, or opens one.

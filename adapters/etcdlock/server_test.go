@@ -14,13 +14,13 @@ import (
 
 func TestServersThatAreTooOldAreRefused(t *testing.T) {
 	for _, version := range []string{"3.5.12", "3.4.23", "2.3.8", "3.5.13-rc.0", "unknown", ""} {
-		_, err := (&server{version: version}).locker(t, nil).TryAcquire(t.Context(), "a")
+		_, err := (&server{version: version}).locker(t, nil).TryAcquire(soon(t), "a")
 		if !errors.Is(err, locks.ErrUnsupported) || !strings.Contains(err.Error(), version) || !strings.Contains(err.Error(), etcdlock.MinVersion) {
 			t.Errorf("etcd %q: got %v, want an error over ErrUnsupported that names it and %s", version, err, etcdlock.MinVersion)
 		}
 	}
 	for _, version := range []string{"3.5.13", "3.5.21", "3.6.0", "3.7.3", "4.0.0"} {
-		lease, err := (&server{version: version}).locker(t, nil).TryAcquire(t.Context(), "a")
+		lease, err := (&server{version: version}).locker(t, nil).TryAcquire(soon(t), "a")
 		if err != nil {
 			t.Errorf("etcd %q: %v", version, err)
 			continue
@@ -34,7 +34,7 @@ func TestServersThatAreTooOldAreRefused(t *testing.T) {
 func TestALongerLeaseThanAskedForIsRefusedAndGivenBack(t *testing.T) {
 	s := &server{version: "3.7.3", extra: 2}
 	l := s.locker(t, &etcdlock.Options{TTL: 3 * time.Second})
-	_, err := l.TryAcquire(t.Context(), "a")
+	_, err := l.TryAcquire(soon(t), "a")
 	if !errors.Is(err, locks.ErrBadOption) || !strings.Contains(err.Error(), "3s") || !strings.Contains(err.Error(), "5s") {
 		t.Errorf("got %v, want an error over ErrBadOption that names 3s and 5s", err)
 	}
@@ -53,7 +53,7 @@ func TestALongerLeaseThanAskedForIsRefusedAndGivenBack(t *testing.T) {
 func TestATimeoutOfARequestIsNotTheCallers(t *testing.T) {
 	s := &server{version: "3.7.3", hang: make(chan struct{})}
 	l := s.locker(t, &etcdlock.Options{RequestTimeout: 50 * time.Millisecond})
-	_, err := l.Acquire(t.Context(), "a")
+	_, err := l.Acquire(soon(t), "a")
 	if !errors.Is(err, locks.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "50ms") {
 		t.Errorf("got %v, want an error over ErrUnreachable, not context.DeadlineExceeded, that names 50ms", err)
 	}
@@ -70,7 +70,7 @@ func TestATimeoutOfARequestIsNotTheCallers(t *testing.T) {
 func TestRefusedRenewalsArePaced(t *testing.T) {
 	s := &server{version: "3.7.3"}
 	l := s.locker(t, &etcdlock.Options{TTL: time.Second})
-	lease, err := l.TryAcquire(t.Context(), "a")
+	lease, err := l.TryAcquire(soon(t), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestDeadlineCountsFromBeforeTheRequest(t *testing.T) {
 	t.Parallel()
 	const ttl = time.Second
 	s := &server{version: "3.7.3", lead: true}
-	lease, err := s.locker(t, &etcdlock.Options{TTL: ttl}).TryAcquire(t.Context(), "a")
+	lease, err := s.locker(t, &etcdlock.Options{TTL: ttl}).TryAcquire(soon(t), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,12 +123,12 @@ func TestNoGrantOnALeaseWhoseTimeIsRunningOut(t *testing.T) {
 	const ttl = 4 * time.Second
 	s := &server{version: "3.7.3"}
 	l := s.locker(t, &etcdlock.Options{TTL: ttl, RequestTimeout: 100 * time.Millisecond})
-	lease, err := l.TryAcquire(t.Context(), "a")
+	lease, err := l.TryAcquire(soon(t), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-time.After(time.Until(lease.Deadline().Add(-locks.Validity(ttl) / 2)))
-	if b, err := l.TryAcquire(t.Context(), "b"); !errors.Is(err, locks.ErrUnreachable) {
+	if b, err := l.TryAcquire(soon(t), "b"); !errors.Is(err, locks.ErrUnreachable) {
 		t.Errorf("got %v, %v, want ErrUnreachable, because the lease cannot be renewed first", b, err)
 	}
 }
@@ -141,7 +141,7 @@ func TestATakeWithACopyUnderWayIsMadeAgainOnAnotherLease(t *testing.T) {
 	s := &server{version: "3.7.3", lead: true}
 	s.lose.Store(1)
 	l := s.locker(t, nil)
-	lease, err := l.TryAcquire(t.Context(), "a")
+	lease, err := l.TryAcquire(soon(t), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,11 +169,11 @@ func TestAKeyThatMayComeLateIsRemovedWithEachRenewal(t *testing.T) {
 	t.Parallel()
 	s := &server{version: "3.7.3", lead: true}
 	l := s.locker(t, &etcdlock.Options{TTL: 3 * time.Second})
-	if _, err := l.TryAcquire(t.Context(), "stays"); err != nil {
+	if _, err := l.TryAcquire(soon(t), "stays"); err != nil {
 		t.Fatal(err)
 	}
 	s.lose.Store(1)
-	if _, err := l.TryAcquire(t.Context(), "a"); err != nil {
+	if _, err := l.TryAcquire(soon(t), "a"); err != nil {
 		t.Fatal(err)
 	}
 	s.removedAgainAndAgain(t, 1)
@@ -184,10 +184,10 @@ func TestAKeyThatCouldNotBeReleasedIsRemovedWithEachRenewal(t *testing.T) {
 	t.Parallel()
 	s := &server{version: "3.7.3", lead: true}
 	l := s.locker(t, &etcdlock.Options{TTL: time.Second, RequestTimeout: 100 * time.Millisecond})
-	if _, err := l.TryAcquire(t.Context(), "stays"); err != nil {
+	if _, err := l.TryAcquire(soon(t), "stays"); err != nil {
 		t.Fatal(err)
 	}
-	lease, err := l.TryAcquire(t.Context(), "a")
+	lease, err := l.TryAcquire(soon(t), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
