@@ -68,3 +68,11 @@ HISTORIES ?= 1000
 .PHONY: histories
 histories: ## concurrent histories of the store, HISTORIES of them, checked for linearizability
 	cd tests && HISTORIES=$(HISTORIES) go test -v -timeout 60m -run 'Linearizable|Rejected' ./linear
+
+.PHONY: bench-store bench-scale
+
+bench-store: ## the store beside its rivals, in BENCH_TIME (8m); draws tests/benchstore/put.svg
+	go -C tests/benchstore run . rivals --plot put.svg
+
+bench-scale: ## the store as it grows, to BENCH_SHARE (1) of 10,000,000 keys; draws tests/benchstore/scale.svg
+	go -C tests/benchstore run . scale --plot scale.svg

@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
@@ -27,6 +28,7 @@ type Panel struct {
 	X          string // what is to the right
 	XLog, YLog bool
 	YFromZero  bool      // the axis begins at 0
+	Legend     bool      // says above the lines which is whose
 	XTicks     []float64 // the marks of the axis; none are chosen
 	Lines      []Line    // the first is drawn thicker
 }
@@ -43,7 +45,10 @@ type Point struct{ X, Y float64 }
 const (
 	panelWidth  = 13 * vg.Centimeter
 	panelHeight = 10 * vg.Centimeter
-	headroom    = 1.3 // above the lines, for the legend
+
+	// headroom is the share of the height that the legend needs, of what the
+	// lines have.
+	headroom = 0.5
 )
 
 // Draw writes panels side by side to path, which it replaces.
@@ -57,7 +62,7 @@ func Draw(path string, panels ...Panel) (err error) {
 	svg := vgsvg.New(panelWidth*vg.Length(len(panels)), panelHeight)
 	canvas := draw.New(svg)
 	canvas.SetColor(color.White)
-	canvas.Fill(canvas.Rectangle.Path())
+	canvas.Fill(canvas.Path())
 	tiles := draw.Tiles{Rows: 1, Cols: len(panels), PadX: vg.Centimeter, PadTop: vg.Points(6), PadRight: vg.Points(12), PadBottom: vg.Points(4), PadLeft: vg.Points(4)}
 	for i, c := range plot.Align([][]*plot.Plot{row}, tiles, canvas)[0] {
 		row[i].Draw(c)
@@ -75,6 +80,11 @@ func (p Panel) plot() (*plot.Plot, error) {
 	out.Title.Text = p.Title
 	out.X.Label.Text = p.X
 	out.Legend.Top, out.Legend.Left = true, true
+	for _, style := range []*text.Style{
+		&out.Title.TextStyle, &out.X.Label.TextStyle, &out.X.Tick.Label, &out.Y.Tick.Label, &out.Legend.TextStyle,
+	} {
+		style.Font.Variant = "Sans"
+	}
 	if p.XLog {
 		out.X.Scale, out.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
@@ -105,11 +115,18 @@ func (p Panel) plot() (*plot.Plot, error) {
 			line.Width = vg.Points(3)
 		}
 		out.Add(line, dots)
-		out.Legend.Add(l.Name, line, dots)
+		if p.Legend {
+			out.Legend.Add(l.Name, line, dots)
+		}
 	}
 	if p.YFromZero {
 		out.Y.Min = 0
-		out.Y.Max *= headroom
+	}
+	switch {
+	case p.Legend && p.YLog && out.Y.Min > 0:
+		out.Y.Max *= math.Pow(out.Y.Max/out.Y.Min, headroom)
+	case p.Legend:
+		out.Y.Max += (out.Y.Max - out.Y.Min) * headroom
 	}
 	return out, nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -80,21 +79,15 @@ func (b *bare) Get(_ context.Context, key Key) (value []byte, err error) {
 }
 
 func (b *bare) Load(_ context.Context, pairs []Pair) error {
-	for chunk := range slices.Chunk(pairs, loadAtOnce) {
-		err := b.db.Update(func(tx *bolt.Tx) error {
-			kv := tx.Bucket(bucket)
-			for _, p := range chunk {
-				if err := kv.Put(p.Key.Whole, p.Value); err != nil {
-					return err
-				}
+	return b.db.Update(func(tx *bolt.Tx) error {
+		kv := tx.Bucket(bucket)
+		for _, p := range pairs {
+			if err := kv.Put(p.Key.Whole, p.Value); err != nil {
+				return err
 			}
-			return nil
-		})
-		if err != nil {
-			return err
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (b *bare) Close() error { return b.db.Close() }

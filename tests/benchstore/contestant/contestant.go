@@ -1,10 +1,8 @@
 package contestant
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"slices"
 )
 
 // Store is one contestant's open store. Its methods may be called concurrently,
@@ -16,8 +14,8 @@ type Store interface {
 	// Get returns a copy of the value of a key, or an error if there is none.
 	Get(ctx context.Context, key Key) ([]byte, error)
 
-	// Load puts many pairs, in order of Key.Whole, in as few transactions as
-	// are sensible. They are durable when it returns.
+	// Load puts pairs, in order of Key.Whole, in one transaction, or in the few
+	// that the store's limits make of them. They are durable when it returns.
 	Load(ctx context.Context, pairs []Pair) error
 
 	Close() error
@@ -43,11 +41,6 @@ func NewKey(resource, key string) Key {
 type Pair struct {
 	Key   Key
 	Value []byte
-}
-
-// Sort puts pairs in the order that Load wants.
-func Sort(pairs []Pair) {
-	slices.SortFunc(pairs, func(a, b Pair) int { return bytes.Compare(a.Key.Whole, b.Key.Whole) })
 }
 
 // All are the contestants by name; the first is this project's store.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/fencedkv/fencedkv/fencedkv"
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
@@ -15,9 +14,6 @@ var (
 	Good  = fence.Number(34)
 	Stale = fence.Number(33)
 )
-
-// loadAtOnce is how many pairs one transaction of Load has.
-const loadAtOnce = 10_000
 
 // Ours is this project's store, through its public functions.
 type Ours struct{ Store *fencedkv.Store }
@@ -54,30 +50,24 @@ func (o *Ours) Get(ctx context.Context, key Key) ([]byte, error) {
 
 // Load raises the mark of each resource to Good.
 func (o *Ours) Load(ctx context.Context, pairs []Pair) error {
-	for chunk := range slices.Chunk(pairs, loadAtOnce) {
-		var claims []fencedkv.Claim
-		for i, p := range chunk {
-			if i == 0 || chunk[i-1].Key.Resource != p.Key.Resource {
-				claims = append(claims, fencedkv.Claim{Resource: p.Key.Resource, Token: Good})
-			}
-		}
-		err := o.Store.Update(ctx, claims, func(_ context.Context, tx *fencedkv.MultiTx) error {
-			for _, p := range chunk {
-				resource, err := tx.Resource(p.Key.Resource)
-				if err != nil {
-					return err
-				}
-				if err := resource.Put(p.Key.Key, p.Value); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+	var claims []fencedkv.Claim
+	for i, p := range pairs {
+		if i == 0 || pairs[i-1].Key.Resource != p.Key.Resource {
+			claims = append(claims, fencedkv.Claim{Resource: p.Key.Resource, Token: Good})
 		}
 	}
-	return nil
+	return o.Store.Update(ctx, claims, func(_ context.Context, tx *fencedkv.MultiTx) error {
+		for _, p := range pairs {
+			resource, err := tx.Resource(p.Key.Resource)
+			if err != nil {
+				return err
+			}
+			if err := resource.Put(p.Key.Key, p.Value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Close closes the store.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -37,18 +36,13 @@ func (p *pebbleStore) Get(_ context.Context, key Key) ([]byte, error) {
 }
 
 func (p *pebbleStore) Load(_ context.Context, pairs []Pair) error {
-	for chunk := range slices.Chunk(pairs, loadAtOnce) {
-		batch := p.db.NewBatch()
-		for _, pair := range chunk {
-			if err := batch.Set(pair.Key.Whole, pair.Value, nil); err != nil {
-				return err
-			}
-		}
-		if err := batch.Commit(pebble.Sync); err != nil {
+	batch := p.db.NewBatch()
+	for _, pair := range pairs {
+		if err := batch.Set(pair.Key.Whole, pair.Value, nil); err != nil {
 			return err
 		}
 	}
-	return nil
+	return batch.Commit(pebble.Sync)
 }
 
 func (p *pebbleStore) Close() error { return p.db.Close() }

@@ -13,7 +13,7 @@ const MinRounds = 7
 
 const (
 	maxRounds = 21
-	goodTurn  = 700 * time.Millisecond // a turn worth having; with more time there are more rounds
+	goodTurn  = 400 * time.Millisecond // a turn worth having; with more time there are more rounds
 	minTurn   = 20 * time.Millisecond
 	warmUp    = 20 * time.Millisecond
 )
@@ -120,9 +120,12 @@ func (r *rounds) turn(ctx context.Context, c Case, turn time.Duration) (err erro
 	}
 	samples := make([]Sample, len(c.Entries))
 	slices := max(c.Slices, 1)
-	for range slices {
-		for _, i := range r.rng.Perm(len(c.Entries)) {
-			runtime.GC() // nobody pays for another's garbage
+	for slice := range slices {
+		for n, i := range r.rng.Perm(len(c.Entries)) {
+			// Nobody pays for another's garbage. In slices it is shared.
+			if slices == 1 || slice == 0 && n == 0 {
+				runtime.GC()
+			}
 			s, err := c.Entries[i].Run(ctx, turn/time.Duration(slices), r.rng.Uint64())
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.Entries[i].Name, err)

@@ -23,7 +23,8 @@ func (s Sample) PerSecond() float64 {
 	return float64(s.Ops) / s.Elapsed.Seconds()
 }
 
-// Add joins two samples of the same operation. Of latencies it keeps the larger.
+// Add joins two samples of the same operation. Of the latencies it keeps the
+// larger, because the rest of the distribution is gone.
 func (s Sample) Add(o Sample) Sample {
 	return Sample{
 		Ops:     s.Ops + o.Ops,

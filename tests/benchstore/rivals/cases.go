@@ -45,7 +45,7 @@ func group(groups ...measure.Group) func(context.Context, time.Duration, uint64)
 func (f *field) putting(ctx context.Context, n int) measure.Case {
 	c := measure.Case{Name: fmt.Sprintf("put-%d", n)}
 	for _, rival := range contestant.All {
-		op := puts(ctx, f.stores[rival.Name], f.keys)
+		op := puts(ctx, f.stores[rival.Name], f.hot)
 		c.Entries = append(c.Entries, measure.Entry{Name: rival.Name, Run: group(measure.Group{Workers: n, Op: op})})
 	}
 	return c
@@ -60,8 +60,8 @@ func (f *field) reading(ctx context.Context, readers, writers int) measure.Case 
 	for _, name := range []string{"ours", "bolt"} {
 		s := f.stores[name]
 		c.Entries = append(c.Entries, measure.Entry{Name: name, Run: group(
-			measure.Group{Workers: readers, Every: readsAtOnce, Op: gets(ctx, s, f.keys)},
-			measure.Group{Workers: writers, Op: puts(ctx, s, f.keys)},
+			measure.Group{Workers: readers, Every: readsAtOnce, Op: gets(ctx, s, f.hot)},
+			measure.Group{Workers: writers, Op: puts(ctx, s, f.hot)},
 		)})
 	}
 	return c

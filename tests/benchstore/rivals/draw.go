@@ -22,7 +22,7 @@ var label = map[string]string{
 
 // draw makes the picture of throughput and p99 over writers.
 func draw(path string, results measure.Results, synced time.Duration) error {
-	throughput := chart.Panel{Title: "durable writes per second", X: "writers", XLog: true, YLog: true}
+	throughput := chart.Panel{Title: "durable writes per second", Legend: true, X: "writers", XLog: true, YLog: true}
 	p99 := chart.Panel{Title: fmt.Sprintf("p99 in ms (one fdatasync: %.2f ms)", synced.Seconds()*1e3), X: "writers", XLog: true, YLog: true}
 	for _, n := range writers {
 		throughput.XTicks = append(throughput.XTicks, float64(n))

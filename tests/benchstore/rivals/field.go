@@ -12,21 +12,22 @@ import (
 // field is every contestant's open store, with its keys in it.
 type field struct {
 	stores map[string]contestant.Store
-	keys   []contestant.Key
+	hot    chooser
 	dir    string
 	each   int // keys of a resource of the large files
 }
 
 // newField opens and fills the stores in dir.
 func newField(ctx context.Context, dir string, each int, seed uint64) (*field, error) {
-	f := &field{stores: map[string]contestant.Store{}, keys: hot(), dir: dir, each: each}
+	keys := hot()
+	f := &field{stores: map[string]contestant.Store{}, hot: oneOf(keys), dir: dir, each: each}
 	for _, c := range contestant.All {
 		s, err := c.Open(filepath.Join(dir, c.Name))
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("open %s: %w", c.Name, err), f.close())
 		}
 		f.stores[c.Name] = s
-		if err := load(ctx, s, f.keys, seed); err != nil {
+		if err := load(ctx, s, len(keys), func(i int) contestant.Key { return keys[i] }, seed); err != nil {
 			return nil, errors.Join(fmt.Errorf("load %s: %w", c.Name, err), f.close())
 		}
 	}
@@ -45,7 +46,8 @@ func (f *field) fillLarge(ctx context.Context, open contestant.Open, seed uint64
 	if err != nil {
 		return err
 	}
-	return errors.Join(load(ctx, s, spread(f.each), seed), s.Close())
+	key := func(i int) contestant.Key { return spreadKey(i, f.each) }
+	return errors.Join(load(ctx, s, spreadResources*f.each, key, seed), s.Close())
 }
 
 func (f *field) ours() *contestant.Ours { return f.stores["ours"].(*contestant.Ours) }

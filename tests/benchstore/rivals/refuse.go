@@ -15,12 +15,15 @@ import (
 // staleWriters are as many as there are good ones beside them.
 const staleWriters = 64
 
-func refusals(ctx context.Context, s *contestant.Ours, keys []contestant.Key) measure.Op {
+func refusals(ctx context.Context, s *contestant.Ours, choose chooser) measure.Op {
 	value := make([]byte, valueSize)
 	return func(_ context.Context, _ int, rng *rand.Rand) error {
-		err := s.PutStale(ctx, pick(keys, rng), value)
-		if !errors.Is(err, fence.ErrStale) {
-			return fmt.Errorf("a stale write got %v, want %w", err, fence.ErrStale)
+		err := s.PutStale(ctx, choose(rng), value)
+		switch {
+		case err == nil:
+			return errors.New("a stale write was admitted")
+		case !errors.Is(err, fence.ErrStale):
+			return fmt.Errorf("a stale write: %w", err)
 		}
 		return nil
 	}
@@ -29,16 +32,16 @@ func refusals(ctx context.Context, s *contestant.Ours, keys []contestant.Key) me
 // refusing compares a refusal with a read of bbolt.
 func (f *field) refusing(ctx context.Context) measure.Case {
 	return measure.Case{Name: "refusal", Slices: readSlices, Entries: []measure.Entry{
-		{Name: "ours", Run: group(measure.Group{Workers: 1, Every: readsAtOnce, Op: refusals(ctx, f.ours(), f.keys)})},
-		{Name: "bolt", Run: group(measure.Group{Workers: 1, Every: readsAtOnce, Op: gets(ctx, f.stores["bolt"], f.keys)})},
+		{Name: "ours", Run: group(measure.Group{Workers: 1, Every: readsAtOnce, Op: refusals(ctx, f.ours(), f.hot)})},
+		{Name: "bolt", Run: group(measure.Group{Workers: 1, Every: readsAtOnce, Op: gets(ctx, f.stores["bolt"], f.hot)})},
 	}}
 }
 
 // besideStale has good writers write alone, beside as many stale ones that try
 // as often, and beside as many that try without a pause.
 func (f *field) besideStale(ctx context.Context) measure.Case {
-	good := puts(ctx, f.ours(), f.keys)
-	stale := refusals(ctx, f.ours(), f.keys)
+	good := puts(ctx, f.ours(), f.hot)
+	stale := refusals(ctx, f.ours(), f.hot)
 	goodOp, staleOp := paced(good, stale, staleWriters)
 	return measure.Case{Name: "stale", Entries: []measure.Entry{
 		{Name: "alone", Run: group(measure.Group{Workers: staleWriters, Op: good})},

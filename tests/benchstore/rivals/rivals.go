@@ -53,14 +53,14 @@ func Run(ctx context.Context, c Config, out io.Writer) (err error) {
 		}
 	}()
 	fmt.Fprintf(out, "loaded in %v: %d keys each; the large file has %d resources and %d keys\n",
-		time.Since(begun).Round(time.Millisecond), len(f.keys), spreadResources, spreadResources*each)
+		time.Since(begun).Round(time.Millisecond), hotKeys, spreadResources, spreadResources*each)
 
 	results, rounds, err := measure.Rounds(ctx, cases(ctx, f), c.Budget-time.Since(begun), c.Seed,
 		func(line string) { fmt.Fprintln(out, line) })
 	if err != nil {
 		return err
 	}
-	allocs, err := allocations(refusals(ctx, f.ours(), f.keys))
+	allocs, err := allocations(refusals(ctx, f.ours(), f.hot))
 	if err != nil {
 		return err
 	}

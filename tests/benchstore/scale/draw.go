@@ -13,15 +13,15 @@ func draw(path string, points []Point) error {
 	}
 	const keys = "million keys"
 	return chart.Draw(path,
-		chart.Panel{Title: "one write, ms", X: keys, YFromZero: true, Lines: []chart.Line{
+		chart.Panel{Title: "one write, ms", X: keys, YFromZero: true, Legend: true, Lines: []chart.Line{
 			line("median", func(p Point) float64 { return p.PutP50.Seconds() * 1e3 }),
 			line("p99", func(p Point) float64 { return p.PutP99.Seconds() * 1e3 }),
 		}},
-		chart.Panel{Title: "Go heap, MB", X: keys, YFromZero: true, Lines: []chart.Line{
-			line("fencedkv", func(p Point) float64 { return float64(p.Heap) / (1 << 20) }),
-			line("bbolt", func(p Point) float64 { return float64(p.BoltHeap) / (1 << 20) }),
+		chart.Panel{Title: "Go heap, kB", X: keys, YFromZero: true, Legend: true, Lines: []chart.Line{
+			line("fencedkv", func(p Point) float64 { return float64(p.Heap) / (1 << 10) }),
+			line("bbolt", func(p Point) float64 { return float64(p.BoltHeap) / (1 << 10) }),
 		}},
-		chart.Panel{Title: "opening the file, ms", X: keys, YFromZero: true, Lines: []chart.Line{
+		chart.Panel{Title: "opening the file, ms", X: keys, YFromZero: true, Legend: true, Lines: []chart.Line{
 			line("fencedkv", func(p Point) float64 { return p.Open.Seconds() * 1e3 }),
 			line("bbolt", func(p Point) float64 { return p.BoltOpen.Seconds() * 1e3 }),
 		}},

@@ -52,7 +52,7 @@ func Run(ctx context.Context, c Config, out io.Writer) error {
 		points = append(points, p)
 	}
 	first, last := points[0], points[len(points)-1]
-	fmt.Fprintf(out, "scale own-heap-growth-bytes %d\n", int64(last.OwnHeap())-int64(first.OwnHeap()))
+	fmt.Fprintf(out, "scale own-heap-growth-bytes %d\n", last.OwnHeap()-first.OwnHeap())
 	fmt.Fprintf(out, "scale open-bolt %.3f\n", last.Open.Seconds()/last.BoltOpen.Seconds())
 	fmt.Fprintf(out, "scale put-p50-growth %.3f\n", last.PutP50.Seconds()/first.PutP50.Seconds())
 	if c.Plot == "" {
