@@ -76,3 +76,8 @@ bench-store: ## the store beside its rivals, in BENCH_TIME (8m); draws tests/ben
 
 bench-scale: ## the store as it grows, to BENCH_SHARE (1) of 10,000,000 keys; draws tests/benchstore/scale.svg
 	go -C tests/benchstore run . scale --plot scale.svg
+
+CRASH_TIME ?= 30m
+.PHONY: crash
+crash: ## kills and power failures for CRASH_TIME, and the flaws that they must find
+	cd tests && CRASH_TIME=$(CRASH_TIME) go test -v -timeout 0 ./crash

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -91,6 +92,7 @@ type recorder func(event)
 // perform records an operation around its call.
 func (w *workload) perform(ctx context.Context, s subject, record recorder, client int, o operation) result {
 	record(event{Client: client, Begin: true, Op: o})
+	runtime.Gosched() // let others begin: on few cores a quick call ends before the next one starts
 	r := s.perform(ctx, o)
 	record(event{Client: client, Result: r})
 	return r

@@ -1,0 +1,157 @@
+package crash_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// explorer looks for a crash that breaks a promise.
+type explorer struct {
+	kind   string
+	dir    string // for the states
+	rnd    *rand.Rand
+	end    time.Time
+	states int // looked at
+	limit  int // of states; 0 is none
+
+	unsyncedMeta bool // each child dies with a meta page that it has not synced
+}
+
+// point is a moment at which the power may fail.
+type point struct {
+	disk  image
+	notes []note
+}
+
+const childrenPerRecord = 3
+
+func (e *explorer) over() bool {
+	return e.states > 0 && (time.Now().After(e.end) || e.limit > 0 && e.states >= e.limit)
+}
+
+// explore returns the first damage. Each record begins with nothing or with what
+// a crash of the one before has left.
+func (e *explorer) explore(t *testing.T) error {
+	from := point{disk: newImage()}
+	generation := 0
+	for !e.over() {
+		next, err := e.record(t, from, generation)
+		if err != nil {
+			return err
+		}
+		from, generation = next, generation+childrenPerRecord
+		if e.rnd.IntN(3) == 0 {
+			from, generation = point{disk: newImage()}, 0
+		}
+	}
+	return nil
+}
+
+// record lets children follow each other on one file, and die, and looks at what
+// a power failure would leave at any moment.
+func (e *explorer) record(t *testing.T, from point, generation int) (point, error) {
+	t.Helper()
+	s := newSession(t, from.disk)
+	defer s.end(t)
+	d := disk{durable: from.disk.rebase()}
+	p := newPromises()
+	notes := from.notes
+	for _, n := range notes {
+		if err := p.learn(n); err != nil {
+			return point{}, err
+		}
+	}
+	next, seen := from, 0
+	for g := range childrenPerRecord {
+		l := load{Kind: e.kind, Seed: e.rnd.Uint64(), Generation: generation + g, Writers: 6, Each: 8, MaxValue: 2500}
+		for _, c := range s.run(t, l, e.death()) {
+			if c.kind == told {
+				for line := range strings.Lines(c.note) {
+					n, err := parseNote(line)
+					if err != nil {
+						t.Fatalf("the child told %q: %v", c.note, err)
+					}
+					if err := p.learn(n); err != nil {
+						return point{}, err
+					}
+					notes = append(notes, n)
+				}
+			} else {
+				d.add(c)
+			}
+			for range e.rnd.IntN(3) {
+				if e.over() {
+					return next, nil
+				}
+				left := d.crash(e.rnd)
+				if err := e.look(t, left, p); err != nil {
+					return point{}, fmt.Errorf("%w (state %d, %d changes not synced)", err, e.states, len(d.pending))
+				}
+				if seen++; e.rnd.IntN(seen) == 0 {
+					next = point{left, notes[:len(notes):len(notes)]}
+				}
+			}
+		}
+	}
+	return next, nil
+}
+
+// death kills no child, or one at any change, or one that has written a meta page
+// and has not synced it yet: it is visible then and need not be durable.
+func (e *explorer) death() func(change) bool {
+	way := e.rnd.IntN(3)
+	if e.unsyncedMeta {
+		way = 1
+	}
+	left := e.rnd.IntN(200)
+	switch way {
+	case 0:
+		return func(change) bool {
+			left--
+			return left > 0
+		}
+	case 1:
+		meta := false
+		left = 1 + left/10
+		return func(c change) bool {
+			if meta && c.kind == synced {
+				left--
+			}
+			if c.kind != told {
+				meta = c.kind == wrote && c.offset < int64(2*metaPage) && len(c.data) == metaPage
+			}
+			return left > 0
+		}
+	}
+	return nil
+}
+
+// metaPage is the size of the pages, the first two of which are meta pages.
+var metaPage = os.Getpagesize()
+
+// look opens the store that the crash has left, in a directory of its own.
+func (e *explorer) look(t *testing.T, left image, p *promises) (err error) {
+	e.states++
+	dir := filepath.Join(e.dir, fmt.Sprint("state-", e.states))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := left.save(dir); err != nil {
+		t.Fatal(err)
+	}
+	s, err := kinds[e.kind].open(filepath.Join(dir, "store.db"))
+	if err != nil {
+		return fmt.Errorf("open after a power failure: %w", err)
+	}
+	err = p.check(s)
+	if e := s.close(); err == nil {
+		err = e
+	}
+	return err
+}

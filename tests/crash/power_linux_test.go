@@ -1,0 +1,19 @@
+package crash_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestPowerFailureKeepsThePromises: whatever part of the unsynced writes a device
+// keeps, whenever the power fails, also after a process died and another one read
+// what it had not synced, and after another power failure.
+func TestPowerFailureKeepsThePromises(t *testing.T) {
+	requireFUSE(t)
+	e := explorer{kind: "ours", dir: t.TempDir(), rnd: rand.New(rand.NewPCG(newSeed(t), 0)), end: time.Now().Add(duration(t, 0.6))}
+	if err := e.explore(t); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d states", e.states)
+}
