@@ -4,15 +4,19 @@
 // Usage, in its folder:
 //
 //	go run . rivals [--time 8m] [--plot put.svg]
+//	go run . rivals --time 20s --only '^put-64$' --who ours,bolt --cpuprofile cpu.out
 //	go run . scale [--share 1] [--plot scale.svg]
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"regexp"
+	"runtime/pprof"
 
 	"github.com/alecthomas/kong"
 
@@ -33,6 +37,10 @@ type commands struct {
 type rivalsCommand struct {
 	Time string `env:"BENCH_TIME" default:"8m" help:"How long the run may take."`
 	Plot string `help:"Path of the picture of writes over writers (SVG); empty draws none."`
+
+	Only       *regexp.Regexp `help:"Measure only cases whose name this matches, such as ^put-64$$."`
+	Who        []string       `help:"Measure only these contestants, such as ours,bolt."`
+	CPUProfile string         `name:"cpuprofile" help:"Path of a processor profile; empty makes none."`
 }
 
 type scaleCommand struct {
@@ -46,8 +54,31 @@ func (r *rivalsCommand) Run(ctx context.Context, c *commands) error {
 		return err
 	}
 	return c.within(func(dir string) error {
-		return rivals.Run(ctx, rivals.Config{Dir: dir, Budget: budget, Seed: c.Seed, Plot: r.Plot}, os.Stdout)
+		stop, err := profile(r.CPUProfile)
+		if err != nil {
+			return err
+		}
+		config := rivals.Config{Dir: dir, Budget: budget, Seed: c.Seed, Plot: r.Plot, Only: r.Only, Who: r.Who}
+		return errors.Join(rivals.Run(ctx, config, os.Stdout), stop())
 	})
+}
+
+// profile begins a processor profile, which stop ends.
+func profile(path string) (stop func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
 }
 
 func (s *scaleCommand) Run(ctx context.Context, c *commands) error {

@@ -3,6 +3,8 @@ package rivals
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
 	"time"
 
 	"github.com/fencedkv/fencedkv/tests/benchstore/contestant"
@@ -28,6 +30,23 @@ func cases(ctx context.Context, f *field) []measure.Case {
 		all = append(all, f.reading(ctx, n, 0), f.reading(ctx, n, besideWriters))
 	}
 	return append(all, f.refusing(ctx), f.besideStale(ctx), f.spreading(ctx), f.opening())
+}
+
+// choose returns the cases that only matches, with who in them alone.
+func choose(all []measure.Case, only *regexp.Regexp, who []string) []measure.Case {
+	var chosen []measure.Case
+	for _, c := range all {
+		if only != nil && !only.MatchString(c.Name) {
+			continue
+		}
+		if len(who) > 0 {
+			c.Entries = slices.DeleteFunc(c.Entries, func(e measure.Entry) bool { return !slices.Contains(who, e.Name) })
+		}
+		if len(c.Entries) > 0 {
+			chosen = append(chosen, c)
+		}
+	}
+	return chosen
 }
 
 // group measures the first of some groups that work at the same time.

@@ -70,6 +70,9 @@ var boundOf = map[string]Bound{
 func Ratios(r measure.Results) []Ratio {
 	var all []Ratio
 	add := func(name string, value measure.Value, ours, theirs []measure.Sample) {
+		if len(ours) == 0 || len(theirs) == 0 {
+			return // not measured
+		}
 		quotients := measure.Paired(ours, theirs, value)
 		ratio := Ratio{Name: name, Value: measure.Median(quotients), Bound: boundOf[name]}
 		if len(quotients) > 0 {

@@ -20,10 +20,13 @@ func report(out io.Writer, results measure.Results, synced time.Duration, refusa
 	fmt.Fprintf(out, "\nallocations of a refusal: %.1f\n", refusalAllocs)
 	for _, n := range writers[1:] {
 		c := fmt.Sprintf("put-%d", n)
-		fmt.Fprintf(out, "best Batch of %s: %s\n", c, BestBatch(results[c]))
+		if _, measured := results[c]["batch1"]; measured {
+			fmt.Fprintf(out, "best Batch of %s: %s\n", c, BestBatch(results[c]))
+		}
 	}
-	spinning := measure.Median(measure.Paired(results["stale"]["spinning"], results["stale"]["alone"], measure.Throughput))
-	fmt.Fprintf(out, "good beside spinning stale: %.3f\n", spinning)
+	if q := measure.Paired(results["stale"]["spinning"], results["stale"]["alone"], measure.Throughput); len(q) > 0 {
+		fmt.Fprintf(out, "good beside spinning stale: %.3f\n", measure.Median(q))
+	}
 
 	ratios := Ratios(results)
 	fmt.Fprintln(out)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"runtime"
 	"time"
 
@@ -17,6 +18,11 @@ type Config struct {
 	Budget time.Duration // of the whole run, about
 	Seed   uint64
 	Plot   string // the picture's path; empty is none
+
+	// Only and Who limit a run, for a profile: to cases whose name it matches,
+	// and to contestants. nil is all. Ratios that need more are left out.
+	Only *regexp.Regexp
+	Who  []string
 }
 
 const (
@@ -55,7 +61,11 @@ func Run(ctx context.Context, c Config, out io.Writer) (err error) {
 	fmt.Fprintf(out, "loaded in %v: %d keys each; the large file has %d resources and %d keys\n",
 		time.Since(begun).Round(time.Millisecond), hotKeys, spreadResources, spreadResources*each)
 
-	results, rounds, err := measure.Rounds(ctx, cases(ctx, f), c.Budget-time.Since(begun), c.Seed,
+	chosen := choose(cases(ctx, f), c.Only, c.Who)
+	if len(chosen) == 0 {
+		return fmt.Errorf("no case is %v with one of %v", c.Only, c.Who)
+	}
+	results, rounds, err := measure.Rounds(ctx, chosen, c.Budget-time.Since(begun), c.Seed,
 		func(line string) { fmt.Fprintln(out, line) })
 	if err != nil {
 		return err

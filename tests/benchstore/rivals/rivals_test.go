@@ -100,3 +100,22 @@ func TestAShortRunEndsWithEveryRatio(t *testing.T) {
 		}
 	}
 }
+
+// TestALimitedRunLeavesOutWhatItDidNotMeasure: a ratio of nothing is no line.
+func TestALimitedRunLeavesOutWhatItDidNotMeasure(t *testing.T) {
+	var out bytes.Buffer
+	err := rivals.Run(t.Context(), rivals.Config{
+		Dir: t.TempDir(), Budget: time.Second, Seed: 1, Only: regexp.MustCompile("^put-8$"), Who: []string{"ours", "bolt"},
+	}, &out)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	got := regexp.MustCompile(`(?m)^ratio \S+`).FindAllString(out.String(), -1)
+	if want := []string{"ratio put-8-bolt"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	err = rivals.Run(t.Context(), rivals.Config{Dir: t.TempDir(), Budget: time.Second, Only: regexp.MustCompile("^none$")}, &out)
+	if err == nil || !strings.Contains(err.Error(), "none") {
+		t.Errorf("no such case: got %v, want an error that names it", err)
+	}
+}
