@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"regexp"
 	"runtime/pprof"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -101,7 +102,7 @@ func (c *commands) within(fn func(dir string) error) error {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var c commands
 	args := kong.Parse(&c, kong.Name("benchstore"), kong.Description("Measures the store: beside its rivals, and as it grows."))
