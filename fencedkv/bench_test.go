@@ -19,7 +19,7 @@ import (
 // in memory.
 func benchDir(tb testing.TB) string {
 	tb.Helper()
-	dir, err := os.MkdirTemp(".", "bench-")
+	dir, err := os.MkdirTemp(".", "bench-") //nolint:usetesting // see above
 	must(tb, err)
 	tb.Cleanup(func() { os.RemoveAll(dir) })
 	return dir

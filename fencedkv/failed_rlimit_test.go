@@ -3,7 +3,6 @@
 package fencedkv_test
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -12,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/hashicorp/go-hclog"
 
 	"github.com/fencedkv/fencedkv/fencedkv"
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
@@ -48,50 +45,50 @@ func TestFileCutShortIsAnError(t *testing.T) {
 	s.Close() // whatever it returns, it returns
 }
 
-func TestFailedCommitFailsTheStore(t *testing.T) {
+func TestStoreWithoutRoomWorksAgainWithRoom(t *testing.T) {
 	// The limit is one of the process, and the test's own output has a file too.
-	const child = "FENCEDKV_TEST_FAILED_COMMIT"
+	const child = "FENCEDKV_TEST_NO_ROOM"
 	if os.Getenv(child) == "" {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFailedCommitFailsTheStore$")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestStoreWithoutRoomWorksAgainWithRoom$")
 		cmd.Env = append(os.Environ(), child+"=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("in a process of its own: %v\n%s", err, out)
 		}
 		return
 	}
-	path := filepath.Join(t.TempDir(), "s.db")
-	var log bytes.Buffer
-	s, err := fencedkv.Open(path, &fencedkv.Options{Logger: hclog.New(&hclog.LoggerOptions{Output: &log})})
-	must(t, err)
-	r := s.Resource("r")
-	must(t, r.Put(t.Context(), token(1, "a"), b("k"), b("v")))
+	noRoom := func(t *testing.T, size func(int64) int64, smallFits bool) {
+		path := filepath.Join(t.TempDir(), "s.db")
+		r := openAt(t, path, nil).Resource("r")
+		must(t, r.Put(t.Context(), token(1, "a"), b("k"), b("v")))
+		info, err := os.Stat(path)
+		must(t, err)
 
-	info, err := os.Stat(path)
-	must(t, err)
-	lift := limitFileSize(t, info.Size())
-	err = r.Put(t.Context(), token(2, "b"), b("big"), make([]byte, 8<<20))
-	lift()
-	wantIs(t, err, fencedkv.ErrUnknownOutcome)
-	if !strings.Contains(log.String(), path) || !strings.Contains(log.String(), "[ERROR]") {
-		t.Errorf("the log says %q, want an error that names the file", log.String())
-	}
-	for name, call := range everyCall(s) {
-		if err := call(t.Context()); !errors.Is(err, fencedkv.ErrFailed) && name != "Exclusive" {
-			t.Errorf("%s after a failed commit: got %v, want ErrFailed", name, err)
+		lift := limitFileSize(t, size(info.Size()))
+		big := r.Put(t.Context(), token(2, "b"), b("big"), make([]byte, 8<<20))
+		small := r.Put(t.Context(), token(1, "a"), b("small"), b("v"))
+		got, read := r.Get(t.Context(), b("k"))
+		lift()
+		wantIs(t, big, syscall.EFBIG)
+		if errors.Is(big, fencedkv.ErrFailed) || errors.Is(big, fencedkv.ErrUnknownOutcome) || !strings.Contains(big.Error(), path) {
+			t.Errorf("got %v, want an error that names the file and leaves the store usable", big)
 		}
+		if smallFits {
+			must(t, small)
+		} else {
+			wantIs(t, small, syscall.EFBIG)
+		}
+		if read != nil || string(got) != "v" {
+			t.Errorf("a read without room: %q, %v", got, read)
+		}
+		wantNone(t, r, "big")
+		wantMark(t, r, token(1, "a"))
+		must(t, r.Put(t.Context(), token(2, "b"), b("big"), make([]byte, 8<<20)))
+		wantIs(t, r.Raise(t.Context(), token(1, "a")), fence.ErrStale)
 	}
-	must(t, s.Close())
-
-	r = openAt(t, path, nil).Resource("r")
-	wantValue(t, r, "k", "v")
-	m, err := r.Highest(t.Context())
-	must(t, err)
-	_, err = r.Get(t.Context(), b("big"))
-	whole := m.Token == token(2, "b") && err == nil
-	nothing := m.Token == token(1, "a") && errors.Is(err, fencedkv.ErrNotFound)
-	if !whole && !nothing {
-		t.Errorf("after reopening: mark %v, Get(big) %v; want all of the write or nothing", m, err)
-	}
-	must(t, r.Put(t.Context(), token(2, "b"), b("big"), make([]byte, 8<<20)))
-	wantIs(t, r.Raise(t.Context(), token(1, "a")), fence.ErrStale)
+	t.Run("the file cannot grow", func(t *testing.T) {
+		noRoom(t, func(size int64) int64 { return size }, true)
+	})
+	t.Run("no page can be written", func(t *testing.T) {
+		noRoom(t, func(int64) int64 { return int64(os.Getpagesize()) * 2 }, false)
+	})
 }

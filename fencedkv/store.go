@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/fencedkv/fencedkv/fencedkv/internal/engine"
 )
 
@@ -27,7 +29,10 @@ type Store struct {
 //
 // Its errors are over ErrInUse, ErrCorrupt, ErrFormat, ErrArgument, or those of
 // the operating system.
-func Open(path string, o *Options) (*Store, error) {
+func Open(path string, o *Options) (*Store, error) { return open(path, o, nil) }
+
+// open is Open with another commit than bbolt's, for tests; nil is bbolt's.
+func open(path string, o *Options, commit func(*bbolt.Tx) error) (*Store, error) {
 	if path == "" {
 		return nil, &ArgumentError{Argument: "path", Problem: "is empty"}
 	}
@@ -38,6 +43,7 @@ func Open(path string, o *Options) (*Store, error) {
 		Timeout:          o.timeout(),
 		AcceptLostCommit: o.acceptLostCommit(),
 		Logger:           o.logger(),
+		Commit:           commit,
 	})
 	if err != nil {
 		return nil, public(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -23,11 +24,15 @@ type File struct {
 	created    bool
 	release    func()
 
-	writer sync.Mutex // held by the write transaction
+	commit func(*bolt.Tx) error
+
+	writer  sync.Mutex    // held by the write transaction
+	durable atomic.Uint64 // the last transaction of which it is known
 
 	mu      sync.Mutex
-	writing *bolt.Tx // the write transaction, nil if there is none
-	size    int64    // the largest size seen; bbolt never makes a file smaller
+	writing *bolt.Tx      // the write transaction, nil if there is none
+	flight  chan struct{} // closed when the commit that began last has ended
+	size    int64         // the largest size seen; bbolt never makes a file smaller
 	sizeNow func() (int64, error)
 	broken  error // why the file is out of use, nil if it is not
 
@@ -49,9 +54,10 @@ func (f *File) Created() bool { return f.created }
 // commit; until then every Open needs the option.
 func (f *File) RecoveredLostCommit() bool { return f.lostCommit }
 
-// Begin starts a transaction, a writable one once the one before has ended. It
-// returns a *CorruptError if the file has become shorter, and from then on. End
-// the transaction with Commit or Rollback of f.
+// Begin starts a transaction, a writable one once the one before has ended. One
+// that cannot write may wait for the commit in flight: what it reads is durable.
+// Begin returns a *CorruptError if the file has become shorter, and from then
+// on. End the transaction with Commit or Rollback of f.
 func (f *File) Begin(writable bool) (*bolt.Tx, error) {
 	if writable {
 		f.writer.Lock()
@@ -82,23 +88,13 @@ func (f *File) begin(writable bool) (tx *bolt.Tx, err error) {
 		f.mu.Unlock()
 	}
 	f.latch(err)
+	if err == nil && !writable {
+		if err := f.settled(tx); err != nil {
+			_ = f.Rollback(tx) // the failed commit says more
+			return nil, err
+		}
+	}
 	return tx, err
-}
-
-// Commit commits a writable transaction. bbolt's errors are returned as they
-// are. After nil the transaction is durable.
-func (f *File) Commit(tx *bolt.Tx) error {
-	if !f.isWriting(tx) {
-		return tx.Commit() // an error: it has ended, or cannot write
-	}
-	err := Guard(f.path, tx.Commit)
-	if isPanic(err) {
-		f.latch(err)
-		_ = f.Rollback(tx) // the panic says more
-		return err
-	}
-	f.endWriting()
-	return err
 }
 
 // Rollback ends a transaction and drops what it wrote. One that has ended is
@@ -153,9 +149,13 @@ func (f *File) endWriting() {
 
 // latch puts the file out of use if err is a panic of bbolt.
 func (f *File) latch(err error) {
-	if !isPanic(err) {
-		return
+	if isPanic(err) {
+		f.breakdown(err)
 	}
+}
+
+// breakdown puts the file out of use. The first reason is kept.
+func (f *File) breakdown(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.broken == nil {

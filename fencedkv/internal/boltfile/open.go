@@ -185,6 +185,7 @@ func (o *opening) openClaimed(real string, info os.FileInfo) (_ *File, err error
 	if err != nil {
 		return nil, err
 	}
+	f.durable.Store(uint64(int(cur.txid))) // settle has seen to it; int as in Tx.ID
 	if !samePath(file, o.path) {
 		f.db.Close()
 		return nil, errAgain
@@ -280,7 +281,7 @@ func (o *opening) serve(file *os.File, real string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: o.path, file: file, created: o.created, size: size, sizeNow: sizeNow}
+	f := &File{path: o.path, file: file, created: o.created, size: size, sizeNow: sizeNow, commit: o.opts.commit()}
 	err = Guard(o.path, func() (err error) {
 		f.db, err = bolt.Open(real, 0o600, &bolt.Options{
 			Timeout:         max(o.left(), time.Millisecond),

@@ -32,6 +32,10 @@ type Options struct {
 	// nil is silent. Keys and values are never logged.
 	Logger hclog.Logger
 
+	// Commit takes the place of bbolt's Tx.Commit. It is where tests make a commit
+	// wait or fail. nil is the real thing.
+	Commit func(tx *bolt.Tx) error
+
 	ops *fileOps // nil is the real thing
 }
 
@@ -47,6 +51,13 @@ func (o *Options) logger() hclog.Logger {
 		return hclog.NewNullLogger()
 	}
 	return o.Logger
+}
+
+func (o *Options) commit() func(*bolt.Tx) error {
+	if o.Commit == nil {
+		return (*bolt.Tx).Commit
+	}
+	return o.Commit
 }
 
 func (o *Options) fileOps() *fileOps {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"time"
 
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
@@ -31,6 +32,9 @@ type raise struct {
 // add decides a request and applies it to the transaction. spoiled means that
 // it was applied in part, so that the transaction is of no use.
 func (b *batch) add(r *request) (spoiled bool, err error) {
+	if r.unwound { // in a transaction that was given up; it cannot run again
+		return false, errUnwound
+	}
 	if r.ctx.Err() != nil {
 		return false, notApplied(r.ctx)
 	}
@@ -60,6 +64,7 @@ func (b *batch) runFunction(r *request) error {
 	err := <-r.ran
 	b.inFunctions += max(time.Since(began), 1)
 	b.engine.queue.endFunction(r)
+	r.unwound = errors.Is(err, errUnwound)
 	if err != nil {
 		return &FuncError{err}
 	}

@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/fencedkv/fencedkv/fencedkv/internal/boltfile"
 )
 
 // commits is the committer, the goroutine that decides and applies what is
@@ -102,8 +105,7 @@ func (b *batch) finish() (left []*request, alone bool) {
 			return b.giveUp(b.open, err)
 		}
 		if err := b.snap.commit(); err != nil {
-			b.failed(err)
-			return nil, false
+			return b.failed(err)
 		}
 	}
 	for i, r := range b.open {
@@ -126,17 +128,24 @@ func (b *batch) stay() (left []*request, all bool) {
 	return b.engine.queue.stay(b.open)
 }
 
-// failed delivers the failure of a commit.
-func (b *batch) failed(err error) {
-	err = fmt.Errorf("commit to %s: %w", b.engine.path, err)
+// failed deals with a commit that failed.
+func (b *batch) failed(err error) (left []*request, alone bool) {
+	outcome := boltfile.Unknown
+	if c, ok := errors.AsType[*boltfile.CommitError](err); ok {
+		outcome = c.Outcome
+	}
+	if outcome == boltfile.NoRoom {
+		return b.giveUp(b.open, fmt.Errorf("fencedkv: not applied: %w", err))
+	}
 	b.engine.fail(err)
 	for i, r := range b.open {
-		if b.results[i] == nil {
-			r.deliver(fmt.Errorf("%w: %w", ErrUnknownOutcome, err))
-			continue
-		}
 		// A refusal, or the error of a function, would rest on writes that may
 		// not be there.
-		r.deliver(fmt.Errorf("%w: %w", ErrFailed, err))
+		if outcome == boltfile.NotApplied || b.results[i] != nil {
+			r.deliver(fmt.Errorf("%w: not applied: %w", ErrFailed, err))
+			continue
+		}
+		r.deliver(fmt.Errorf("%w: %w", ErrUnknownOutcome, err))
 	}
+	return nil, false
 }

@@ -17,7 +17,8 @@ import (
 type Options struct {
 	Timeout          time.Duration
 	AcceptLostCommit bool
-	Logger           hclog.Logger // not nil
+	Logger           hclog.Logger          // not nil
+	Commit           func(*bbolt.Tx) error // see boltfile.Options
 }
 
 // Engine is an open file. Its methods may be called concurrently, except that
@@ -41,6 +42,7 @@ func Open(path string, o Options) (*Engine, error) {
 		Init:             initialize,
 		AcceptLostCommit: o.AcceptLostCommit,
 		Logger:           o.Logger,
+		Commit:           o.Commit,
 	})
 	if err != nil {
 		return nil, err
@@ -121,7 +123,8 @@ func (e *Engine) Close() error {
 	return e.file.Close()
 }
 
-// View runs fn with a snapshot of the last committed state. fn may be code of
+// View runs fn with a snapshot of the last durable state: if a commit can be
+// seen already it waits for its end. fn may be code of
 // the user: it may panic, or call runtime.Goexit.
 func (e *Engine) View(fn func(*Snapshot) error) (err error) {
 	s, err := e.begin(false)
@@ -142,6 +145,9 @@ func (e *Engine) begin(writable bool) (*Snapshot, error) {
 	}
 	tx, err := e.file.Begin(writable)
 	if err != nil {
+		if _, ok := errors.AsType[*boltfile.CommitError](err); ok {
+			err = fmt.Errorf("%w: %w", ErrFailed, err)
+		}
 		return nil, err
 	}
 	return &Snapshot{file: e.file, path: e.path, tx: tx}, nil

@@ -19,8 +19,9 @@ type request struct {
 	ran  chan error     // what it returned; has room
 	done chan struct{}  // closed when err is set; nil for a request that is not queued
 
-	over bool // err is the result; the committer's until done is closed
-	err  error
+	over    bool // err is the result; the committer's until done is closed
+	err     error
+	unwound bool // the function did not return; the committer's
 
 	stage stage // guarded by queue.mu
 }
@@ -45,13 +46,22 @@ const (
 )
 
 // errUnwound is the outcome of a function that panicked or called
-// runtime.Goexit, which goes on in its caller: nobody waits for the result.
+// runtime.Goexit, which goes on in its caller after the commit.
 var errUnwound = errors.New("the function did not return")
 
 // run runs the function on the goroutine of its caller.
+//
+// A function that panics or calls runtime.Goexit may have read what requests
+// before it in the batch have written. Its caller goes on, unwinding, only when
+// that is durable: it must not be able to look again and find it missing.
 func (r *request) run(s *Snapshot) {
 	err := errUnwound
-	defer func() { r.ran <- err }()
+	defer func() {
+		r.ran <- err
+		if errors.Is(err, errUnwound) {
+			<-r.done
+		}
+	}()
 	r.tx = NewTx(r.tx.claims...)
 	r.tx.attach(s)
 	defer r.tx.detach()
