@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
 	"github.com/fencedkv/fencedkv/fencedkv/internal/boltfile"
 	"github.com/fencedkv/fencedkv/fencedkv/internal/engine"
 )
@@ -119,8 +120,9 @@ func details(err, sentinel error, path string) string {
 
 // public turns the errors of the internal packages into those above.
 func public(err error) error {
-	if err == nil {
-		return nil
+	switch err.(type) { //nolint:errorlint // the common ones, without a search
+	case nil, *fence.RejectedError:
+		return err
 	}
 	if errors.Is(err, ErrFailed) || errors.Is(err, ErrUnknownOutcome) {
 		return err // whatever the cause, that is what the caller must know

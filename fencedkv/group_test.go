@@ -29,6 +29,11 @@ func openCommit(t *testing.T, commit func(*bbolt.Tx) error) *fencedkv.Store {
 	return s
 }
 
+// noRoom is the commit of a disk that is full.
+func noRoom(tx *bbolt.Tx) error {
+	return errors.Join(tx.Rollback(), &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
+}
+
 // whileHeld runs fn while the function of an Update holds the committer: what is
 // queued meanwhile is the next batch.
 func whileHeld(t *testing.T, s *fencedkv.Store, fn func()) {
@@ -282,7 +287,7 @@ func TestRequestWithoutRoomCostsOnlyItself(t *testing.T) {
 		full := true
 		s := openCommit(t, func(tx *bbolt.Tx) error {
 			if full && tx.Bucket([]byte("marks")).Get([]byte("big")) != nil {
-				return errors.Join(tx.Rollback(), &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
+				return noRoom(tx)
 			}
 			return tx.Commit()
 		})

@@ -30,29 +30,19 @@ func (r *Resource) Name() string {
 // holder, before it reads what it will later write: otherwise a late write of
 // the old holder can land between the read and the new holder's first write.
 func (r *Resource) Raise(ctx context.Context, t fence.Token) error {
-	return r.write(ctx, t, func(*engine.Tx) error { return nil })
+	return r.write(ctx, t, nil, func(*engine.Tx) error { return nil })
 }
 
 // Put stores a copy of value under key, and raises the mark to t if t is higher.
 // When it returns nil, both are durable.
 func (r *Resource) Put(ctx context.Context, t fence.Token, key, value []byte) error {
-	return r.write(ctx, t, func(tx *engine.Tx) error {
-		if err := checkPair(key, value); err != nil {
-			return err
-		}
-		return tx.Put(r.name, key, value)
-	})
+	return r.write(ctx, t, checkPair(key, value), func(tx *engine.Tx) error { return tx.Put(r.name, key, value) })
 }
 
 // Delete removes key, if it is there, and raises the mark to t if t is higher.
 // When it returns nil, both are durable. The mark outlives the last key.
 func (r *Resource) Delete(ctx context.Context, t fence.Token, key []byte) error {
-	return r.write(ctx, t, func(tx *engine.Tx) error {
-		if err := checkKey(key); err != nil {
-			return err
-		}
-		return tx.Delete(r.name, key)
-	})
+	return r.write(ctx, t, checkKey(key), func(tx *engine.Tx) error { return tx.Delete(r.name, key) })
 }
 
 // Get returns a copy of the value under key, or ErrNotFound. It takes no token:
@@ -86,11 +76,20 @@ func (r *Resource) Highest(ctx context.Context) (m fence.Mark, err error) {
 }
 
 // write decides and applies a transaction whose writes are known beforehand.
-func (r *Resource) write(ctx context.Context, t fence.Token, fill func(*engine.Tx) error) error {
+// bad is what is wrong with their arguments.
+func (r *Resource) write(ctx context.Context, t fence.Token, bad error, fill func(*engine.Tx) error) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	tx := engine.NewTx(engine.Claim{Resource: r.name, Token: t})
+	if bad != nil {
+		return bad
+	}
+	claim := engine.Claim{Resource: r.name, Token: t}
+	if err := r.store.beginWrite(ctx, claim); err != nil {
+		return err
+	}
+	defer r.store.leave()
+	tx := engine.NewTx(claim)
 	if err := fill(tx); err != nil {
 		return public(err)
 	}

@@ -128,18 +128,29 @@ func (s *Store) view(ctx context.Context, fn func(*engine.Snapshot) error) error
 	return public(s.engine.View(fn))
 }
 
-// do decides and applies a transaction. fn, which may be nil, is a function of
-// the caller that makes its writes.
-func (s *Store) do(ctx context.Context, tx *engine.Tx, fn func(context.Context, *engine.Tx) error) error {
+// beginWrite begins a call that writes; leave ends it. A refusal that durable
+// marks decide is found here, before anything is encoded or queued.
+func (s *Store) beginWrite(ctx context.Context, claims ...engine.Claim) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
 	// With another context than the function's it would wait for itself all the
 	// same.
 	if s.running.here() {
+		s.leave()
 		return ErrNested
 	}
+	if err := s.engine.Refused(claims...); err != nil {
+		s.leave()
+		s.refusals.log(err)
+		return public(err)
+	}
+	return nil
+}
+
+// do decides and applies a transaction. fn, which may be nil, is a function of
+// the caller that makes its writes. The call was begun with beginWrite.
+func (s *Store) do(ctx context.Context, tx *engine.Tx, fn func(context.Context, *engine.Tx) error) error {
 	var run func(*engine.Tx) error
 	if fn != nil {
 		run = func(tx *engine.Tx) error {

@@ -28,8 +28,12 @@ func (r *Resource) Update(ctx context.Context, t fence.Token, fn func(ctx contex
 	if fn == nil {
 		return errNoFunction
 	}
-	etx := engine.NewTx(engine.Claim{Resource: r.name, Token: t})
-	return r.store.do(ctx, etx, func(ctx context.Context, etx *engine.Tx) error {
+	claim := engine.Claim{Resource: r.name, Token: t}
+	if err := r.store.beginWrite(ctx, claim); err != nil {
+		return err
+	}
+	defer r.store.leave()
+	return r.store.do(ctx, engine.NewTx(claim), func(ctx context.Context, etx *engine.Tx) error {
 		return fn(ctx, &Tx{tx: etx, resource: r.name, token: t})
 	})
 }
@@ -99,8 +103,11 @@ func (s *Store) Update(ctx context.Context, claims []Claim, fn func(ctx context.
 	if err != nil {
 		return err
 	}
-	etx := engine.NewTx(sorted...)
-	return s.do(ctx, etx, func(ctx context.Context, etx *engine.Tx) error { return fn(ctx, &MultiTx{tx: etx}) })
+	if err := s.beginWrite(ctx, sorted...); err != nil {
+		return err
+	}
+	defer s.leave()
+	return s.do(ctx, engine.NewTx(sorted...), func(ctx context.Context, etx *engine.Tx) error { return fn(ctx, &MultiTx{tx: etx}) })
 }
 
 func sortClaims(claims []Claim) ([]engine.Claim, error) {

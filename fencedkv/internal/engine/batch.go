@@ -16,6 +16,8 @@ type batch struct {
 	loaded         bool   // the header was read
 	wrote          bool   // the transaction has something to commit
 
+	raised []raise // whose marks are to be cached
+
 	bytes       int           // of pending writes
 	inFunctions time.Duration // in which functions ran
 
@@ -26,6 +28,7 @@ type batch struct {
 // raise is a mark that is to be replaced.
 type raise struct {
 	resource    string
+	mark        fence.Mark
 	old, record []byte // old is nil for the first mark
 }
 
@@ -84,8 +87,9 @@ func (s *Snapshot) decide(claims []Claim) (raises []raise, err error) {
 				return err
 			}
 			if raised {
-				record := EncodeMark(c.Resource, fence.Mark{Token: c.Token, RaisedAt: time.Now()})
-				raises = append(raises, raise{c.Resource, old, record})
+				// As it will be read.
+				m := fence.Mark{Token: c.Token, RaisedAt: time.Unix(0, nanos(time.Now())).UTC()}
+				raises = append(raises, raise{c.Resource, m, old, EncodeMark(c.Resource, m)})
 			}
 		}
 		return nil
@@ -124,6 +128,7 @@ func (b *batch) apply(raises []raise, t *Tx) (spoiled bool, err error) {
 				wrote = wrote || changed
 			}
 		}
+		b.raised = append(b.raised, raises...)
 		b.wrote = b.wrote || wrote
 		return nil
 	})

@@ -29,11 +29,6 @@ func (e *FuncError) Unwrap() error { return e.Err }
 // ctx ends before the commit has begun, nothing is applied and the error is over
 // ctx.Err(). A Tx is used for one Do.
 func (e *Engine) Do(ctx context.Context, t *Tx, fn func(*Tx) error) error {
-	// Most refusals rest on a durable mark. They are answered here, so that a
-	// stale writer never makes a good one wait.
-	if err := e.refused(t.claims); err != nil {
-		return err
-	}
 	r := &request{ctx: ctx, tx: t, fn: fn}
 	if fn == nil && e.queue.tryAlone() {
 		defer e.queue.leave()
@@ -57,14 +52,33 @@ func (e *Engine) Do(ctx context.Context, t *Tx, fn func(*Tx) error) error {
 	}
 }
 
-// refused returns the refusal of the first claim that the durable marks refuse.
-func (e *Engine) refused(claims []Claim) error {
+// Refused returns the refusal of the first claim that the durable marks refuse.
+// Most refusals are found here: asked before Do, it keeps a stale writer from
+// making a good one wait. nil admits nothing, Do decides.
+func (e *Engine) Refused(claims ...Claim) error {
+	if err := e.usable(); err != nil {
+		return err
+	}
+	for i, c := range claims {
+		m, found := e.marks.get(c.Resource)
+		if !found {
+			return e.refusedByFile(claims[i:])
+		}
+		if _, err := fence.Admit(c.Resource, c.Token, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) refusedByFile(claims []Claim) error {
 	return e.View(func(s *Snapshot) error {
 		for _, c := range claims {
 			m, err := s.Mark(c.Resource)
 			if err != nil {
 				return err
 			}
+			e.marks.put(c.Resource, m, s.id)
 			if _, err := fence.Admit(c.Resource, c.Token, m); err != nil {
 				return err
 			}

@@ -107,6 +107,9 @@ func (b *batch) finish() (left []*request, alone bool) {
 		if err := b.snap.commit(); err != nil {
 			return b.failed(err)
 		}
+		for _, r := range b.raised {
+			b.engine.marks.put(r.resource, r.mark, b.snap.id)
+		}
 	}
 	for i, r := range b.open {
 		r.deliver(b.results[i])

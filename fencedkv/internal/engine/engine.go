@@ -30,6 +30,7 @@ type Engine struct {
 	log    hclog.Logger
 	queue  *queue
 	ended  chan struct{} // closed when the committer has ended
+	marks  markCache
 	failed atomic.Pointer[failure]
 }
 
@@ -139,9 +140,17 @@ func (e *Engine) View(fn func(*Snapshot) error) (err error) {
 	return fn(s)
 }
 
-func (e *Engine) begin(writable bool) (*Snapshot, error) {
+// usable returns the error of a store that has failed.
+func (e *Engine) usable() error {
 	if f := e.failed.Load(); f != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFailed, f.cause)
+		return fmt.Errorf("%w: %w", ErrFailed, f.cause)
+	}
+	return nil
+}
+
+func (e *Engine) begin(writable bool) (*Snapshot, error) {
+	if err := e.usable(); err != nil {
+		return nil, err
 	}
 	tx, err := e.file.Begin(writable)
 	if err != nil {
@@ -150,7 +159,7 @@ func (e *Engine) begin(writable bool) (*Snapshot, error) {
 		}
 		return nil, err
 	}
-	return &Snapshot{file: e.file, path: e.path, tx: tx}, nil
+	return &Snapshot{file: e.file, path: e.path, id: tx.ID(), tx: tx}, nil
 }
 
 // fail refuses all further calls. The first cause is kept.

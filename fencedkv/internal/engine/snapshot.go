@@ -24,6 +24,7 @@ var (
 type Snapshot struct {
 	file *boltfile.File
 	path string
+	id   int // of the transaction
 
 	mu                  sync.Mutex
 	tx                  *bbolt.Tx     // nil when it has ended
