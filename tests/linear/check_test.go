@@ -72,11 +72,12 @@ func check(h history) porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(model, h.operations(), patience)
 }
 
-// requireLinearizable fails the test with the whole history if it is not.
+// requireLinearizable fails the test, with an explanation and the whole history,
+// if it is not.
 func requireLinearizable(t *testing.T, what string, h history) {
 	t.Helper()
 	if got := check(h); got != porcupine.Ok {
-		t.Fatalf("%s: the checker says %q of this history:\n%v", what, got, h)
+		t.Fatalf("%s: the checker says %q\n%v\nThe history:\n%v", what, got, explain(h), h)
 	}
 }
 
