@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // request is a Tx that waits to be decided and applied. Its caller waits in Do.
@@ -70,13 +71,13 @@ func (r *request) run(s *Snapshot) {
 
 // queue holds the requests that wait, in order of arrival.
 type queue struct {
-	wake chan struct{} // has an element if there may be something to do
-	size atomic.Int64  // of requests
+	wake  chan struct{} // has an element if there may be something to do
+	size  atomic.Int64  // of requests
+	batch atomic.Int64  // how many the last batch had
 
 	mu       sync.Mutex
 	requests []*request
 	busy     bool // a batch, or a request of its own, is being processed
-	last     int  // how many requests the last batch had
 	closed   bool
 }
 
@@ -88,10 +89,10 @@ func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
 func (q *queue) tryAlone() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.busy || len(q.requests) > 0 || q.last > 1 {
+	if q.busy || len(q.requests) > 0 || q.batch.Load() > 1 {
 		return false
 	}
-	q.busy, q.last = true, 1
+	q.busy = true
 	return true
 }
 
@@ -173,16 +174,25 @@ func (q *queue) take() []*request {
 
 // gather lets the writers that were just woken come back before a batch is cut:
 // without it they would find a commit of the first few of them under way, and
-// batches would be half full. It goes on while the queue grows.
+// batches would be half full. It yields while the queue grows, and for longer
+// while it is smaller than the last batch was. Beside goroutines that compute
+// one yield can take milliseconds, so there is a bound in time.
 func (q *queue) gather() {
-	const quiet, most = 2, 64
-	for n, still, i := q.size.Load(), 0, 0; still < quiet && i < most; i++ {
+	const (
+		quiet, patient, most = 16, 512, 8192
+		longest              = 200 * time.Microsecond
+	)
+	began := time.Now()
+	for n, still, i := q.size.Load(), 0, 0; i < most; i++ {
 		runtime.Gosched()
 		now := q.size.Load()
 		if still++; now > n {
 			still = 0
 		}
 		n = now
+		if still >= patient || still >= quiet && n >= q.batch.Load() || time.Since(began) > longest {
+			return
+		}
 	}
 }
 
@@ -203,7 +213,8 @@ func (q *queue) cut() (batch []*request, closed bool) {
 	if n == 0 {
 		return nil, q.closed
 	}
-	q.busy, q.last = true, n
+	q.busy = true
+	q.batch.Store(int64(n))
 	batch = slices.Clone(q.requests[:n])
 	q.requests = slices.Delete(q.requests, 0, n)
 	q.size.Store(int64(len(q.requests)))
