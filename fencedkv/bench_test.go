@@ -70,12 +70,17 @@ func BenchmarkPut(b *testing.B) {
 			})
 		})
 		b.Run(fmt.Sprintf("fencedkv/writers=%d", n), func(b *testing.B) {
-			s, err := fencedkv.Open(filepath.Join(benchDir(b), "store.db"), nil)
+			commits := 0
+			s, err := fencedkv.OpenCommit(filepath.Join(benchDir(b), "store.db"), nil,
+				func(tx *bbolt.Tx) error { commits++; return tx.Commit() })
 			must(b, err)
-			b.Cleanup(func() { s.Close() })
 			r := s.Resource("r")
 			ctx := context.Background()
 			must(b, r.Raise(ctx, token(7, "holder")))
+			b.Cleanup(func() {
+				must(b, s.Close())
+				b.ReportMetric(float64(b.N)/float64(commits), "puts/commit")
+			})
 			benchWriters(b, n, func(key, value []byte) error { return r.Put(ctx, token(7, "holder"), key, value) })
 		})
 	}
