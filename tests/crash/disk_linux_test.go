@@ -34,6 +34,9 @@ const (
 	opened    = "open" // changes nothing, but tells which file a name is of
 	dirSynced = "sync of the directory"
 	told      = "note"
+
+	// A sync that failed: the kernel may take for clean what the device never got.
+	syncFailed = "failed sync"
 )
 
 // sector is what a device writes as a whole.
@@ -172,14 +175,19 @@ type disk struct {
 	pending []change
 }
 
-// add takes the next change; a sync makes those of its file durable.
-func (d *disk) add(c change) {
+// add takes the next change; a sync makes those of its file durable. A sync that
+// failed does so with some of them, and no later sync with the others.
+func (d *disk) add(rnd *rand.Rand, c change) {
+	keep := func() bool { return true }
 	var covers func(change) bool
 	switch c.kind {
 	case opened:
 		d.durable.bind(c.name, c.file)
 		return
-	case synced:
+	case synced, syncFailed:
+		if c.kind == syncFailed {
+			keep = func() bool { return rnd.IntN(2) == 0 }
+		}
 		covers = func(p change) bool { return p.file == c.file && (p.kind == wrote || p.kind == truncated) }
 	case dirSynced:
 		covers = func(p change) bool { return p.kind != wrote && p.kind != truncated }
@@ -190,7 +198,9 @@ func (d *disk) add(c change) {
 	var left []change
 	for _, p := range d.pending {
 		if covers(p) {
-			d.durable.apply(p, func() bool { return true })
+			if p.kind == wrote || keep() {
+				d.durable.apply(p, keep)
+			}
 		} else {
 			left = append(left, p)
 		}

@@ -17,9 +17,11 @@ type explorer struct {
 	rnd    *rand.Rand
 	end    time.Time
 	states int // looked at
+	met    [dies + 1]int
 	limit  int // of states; 0 is none
 
 	unsyncedMeta bool // each child dies with a meta page that it has not synced
+	errors       bool // the device may fail
 }
 
 // point is a moment at which the power may fail.
@@ -28,7 +30,10 @@ type point struct {
 	notes []note
 }
 
-const childrenPerRecord = 3
+const (
+	childrenPerRecord = 3
+	lookEvery         = 4 // changes and notes, on average
+)
 
 func (e *explorer) over() bool {
 	return e.states > 0 && (time.Now().After(e.end) || e.limit > 0 && e.states >= e.limit)
@@ -69,7 +74,9 @@ func (e *explorer) record(t *testing.T, from point, generation int) (point, erro
 	next, seen := from, 0
 	for g := range childrenPerRecord {
 		l := load{Kind: e.kind, Seed: e.rnd.Uint64(), Generation: generation + g, Writers: 6, Each: 8, MaxValue: 2500}
-		for _, c := range s.run(t, l, e.death()) {
+		changes, met := s.run(t, l, e.fate())
+		e.met[met]++
+		for _, c := range changes {
 			if c.kind == told {
 				for line := range strings.Lines(c.note) {
 					n, err := parseNote(line)
@@ -82,53 +89,59 @@ func (e *explorer) record(t *testing.T, from point, generation int) (point, erro
 					notes = append(notes, n)
 				}
 			} else {
-				d.add(c)
+				d.add(e.rnd, c)
 			}
-			for range e.rnd.IntN(3) {
-				if e.over() {
-					return next, nil
-				}
-				left := d.crash(e.rnd)
-				if err := e.look(t, left, p); err != nil {
-					return point{}, fmt.Errorf("%w (state %d, %d changes not synced)", err, e.states, len(d.pending))
-				}
-				if seen++; e.rnd.IntN(seen) == 0 {
-					next = point{left, notes[:len(notes):len(notes)]}
-				}
+			if e.rnd.IntN(lookEvery) > 0 {
+				continue
+			}
+			if e.over() {
+				return next, nil
+			}
+			left := d.crash(e.rnd)
+			if err := e.look(t, left, p); err != nil {
+				return point{}, fmt.Errorf("%w (state %d, %d changes not synced)", err, e.states, len(d.pending))
+			}
+			if seen++; e.rnd.IntN(seen) == 0 {
+				next = point{left, notes[:len(notes):len(notes)]}
 			}
 		}
 	}
 	return next, nil
 }
 
-// death kills no child, or one at any change, or one that has written a meta page
-// and has not synced it yet: it is visible then and need not be durable.
-func (e *explorer) death() func(change) bool {
-	way := e.rnd.IntN(3)
+// fate kills no child, or one at any change, or one that has written a meta page
+// and has not synced it yet: it is visible then and need not be durable. Or the
+// device fails a write or a sync there, once.
+func (e *explorer) fate() func(change) fate {
+	way, end := e.rnd.IntN(3), dies
 	if e.unsyncedMeta {
 		way = 1
+	} else if e.errors && e.rnd.IntN(2) == 0 {
+		end = fails
 	}
-	left := e.rnd.IntN(200)
-	switch way {
-	case 0:
-		return func(change) bool {
-			left--
-			return left > 0
-		}
-	case 1:
-		meta := false
-		left = 1 + left/10
-		return func(c change) bool {
-			if meta && c.kind == synced {
-				left--
-			}
-			if c.kind != told {
-				meta = c.kind == wrote && c.offset < int64(2*metaPage) && len(c.data) == metaPage
-			}
-			return left > 0
-		}
+	left, meta := e.rnd.IntN(200), false
+	if way == 1 {
+		left /= 10
 	}
-	return nil
+	return func(c change) fate {
+		counts := false
+		switch way {
+		case 0:
+			counts = end == dies || c.kind == wrote || c.kind == synced
+		case 1:
+			counts = meta && c.kind == synced
+		}
+		if c.kind != told {
+			meta = c.kind == wrote && c.offset < int64(2*metaPage) && len(c.data) == metaPage
+		}
+		if !counts {
+			return happens
+		}
+		if left--; left == -1 {
+			return end
+		}
+		return happens
+	}
 }
 
 // metaPage is the size of the pages, the first two of which are meta pages.

@@ -15,7 +15,8 @@ const (
 	marked = "mark"         // a read, or a refusal, has named this mark
 )
 
-// note is one line of what a child has told. A raise has the key "-".
+// note is one line of what a child has told. No two writes of a store have the
+// same. A raise has the key "-".
 type note struct {
 	what          string
 	resource, key string

@@ -18,19 +18,38 @@ const notesName = "notes"
 type recorder struct {
 	mu      sync.Mutex
 	changes []change
-	before  func(change) bool // false: the process is dead, the change does not happen
+	fate    func(change) fate // nil: happens
 	dead    bool
 }
+
+// fate is what becomes of a change that is about to be made.
+type fate int
+
+const (
+	happens fate = iota
+	fails        // the device says so
+	dies         // the process does, before the change
+)
 
 // do makes a change and records it, or does neither.
 func (r *recorder) do(c change, make func() syscall.Errno) syscall.Errno {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.dead && r.before != nil {
-		r.dead = !r.before(c)
-	}
 	if r.dead {
 		return syscall.EIO
+	}
+	if r.fate != nil {
+		switch r.fate(c) {
+		case fails:
+			if c.kind == synced {
+				c.kind = syncFailed
+				r.changes = append(r.changes, c)
+			}
+			return syscall.EIO
+		case dies:
+			r.dead = true
+			return syscall.EIO
+		}
 	}
 	errno := make()
 	if errno == 0 {
@@ -40,11 +59,11 @@ func (r *recorder) do(c change, make func() syscall.Errno) syscall.Errno {
 }
 
 // take returns what was recorded, and records for another process.
-func (r *recorder) take(before func(change) bool) []change {
+func (r *recorder) take(next func(change) fate) []change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	taken := r.changes
-	r.changes, r.dead, r.before = nil, false, before
+	r.changes, r.dead, r.fate = nil, false, next
 	return taken
 }
 

@@ -70,37 +70,38 @@ func (s *session) end(t *testing.T) {
 	s.server = nil
 }
 
-// run runs a child to its end, or until before says that it dies with the change
-// at hand, and returns what it did.
-func (s *session) run(t *testing.T, l load, before func(change) bool) []change {
+// run runs a child to its end, which may come with the change at hand, and returns
+// what it did and what it met.
+func (s *session) run(t *testing.T, l load, of func(change) fate) ([]change, fate) {
 	t.Helper()
 	l.Path, l.Notes = filepath.Join(s.mount, "store.db"), filepath.Join(s.mount, notesName)
 	cmd := l.command(t)
 	var out strings.Builder
 	cmd.Stderr = &out
-	killed := false
-	start := make(chan struct{}) // closed when cmd.Process is there
-	s.recorder.take(func(c change) bool {
-		if before == nil || before(c) {
-			return true
+	met := happens
+	started := make(chan struct{})
+	s.recorder.take(func(c change) fate {
+		next := of(c)
+		if next != happens {
+			met = next
 		}
-		<-start
-		killed = true
-		_ = cmd.Process.Kill()
-		return false
+		if next == dies {
+			<-started
+			_ = cmd.Process.Kill()
+		}
+		return next
 	})
 	err := cmd.Start()
-	close(start)
+	close(started)
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = cmd.Wait()
 	changes := s.recorder.take(nil)
-	if exit := (*exec.ExitError)(nil); killed && errors.As(err, &exit) {
-		return changes
-	}
-	if err != nil {
+	exit := (*exec.ExitError)(nil)
+	expected := errors.As(err, &exit) && (met == dies || met == fails && exit.ExitCode() == deviceFailed)
+	if err != nil && !expected {
 		t.Fatalf("the child of %s: %v\n%s", l.Kind, err, &out)
 	}
-	return changes
+	return changes, met
 }

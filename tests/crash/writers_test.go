@@ -80,7 +80,8 @@ func (l load) readAll(s store, resource int, tell func(...note) error, next *ato
 			return err
 		}
 	}
-	return writeTold(s, tell, note{resource: name, key: "-", seq: m.Seq + 1})
+	first := note{resource: name, key: "-", n: uint64(l.Generation*1000+999) << 32, seq: m.Seq + 1}
+	return writeTold(s, tell, first)
 }
 
 type writer struct {
@@ -109,11 +110,12 @@ func (w *writer) step() error {
 	r := w.rnd.IntN(resources)
 	w.n++
 	n := note{resource: resourceName(r), key: w.load.ownKey(w.load.Generation, w.id), n: w.n, seq: w.seq(r), size: w.rnd.IntN(w.load.MaxValue)}
+	unique := uint64(w.load.Generation*1000+w.id)<<32 | w.n
 	switch w.rnd.IntN(12) {
 	case 0:
-		n.key, n.n, n.size = "-", 0, 0
+		n.key, n.n, n.size = "-", unique, 0
 	case 1, 2:
-		n.key, n.n = "shared", uint64(w.load.Generation*1000+w.id)<<32|w.n
+		n.key, n.n = "shared", unique
 	case 3, 4:
 		n.resource, n.key = resourceName(0), fmt.Sprintf("pair-%d-%d", w.load.Generation, w.id)
 		n.seq = w.seq(0)
