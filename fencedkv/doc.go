@@ -20,19 +20,36 @@
 // before its commit begins is not applied; after that the outcome is awaited,
 // whatever the context does.
 //
-// When a commit fails the store refuses every further call with [ErrFailed],
-// because what the file then holds is not known. Close it and open it anew.
+// A value, a mark or a refusal rests on what is on disk: a read that would see a
+// commit in flight waits for it.
+//
+// A commit can fail in three ways. If it found no room (the disk is full, a
+// quota or a limit on the size of files is reached) nothing is applied, the error
+// is over that of the system, such as syscall.ENOSPC, and the store goes on: with
+// room it works again. If writing or syncing failed before the meta page, which
+// makes a transaction visible, was written, nothing is applied and the error is
+// over [ErrFailed]. If it failed at the meta page the error is over
+// [ErrUnknownOutcome]. After the last two the store refuses every further call,
+// reads too, with [ErrFailed], because what the disk holds and what the system
+// shows may differ. Close it and open it anew.
 //
 // # Concurrency
 //
-// A [Store] and its resources may be used from any number of goroutines. Writes
-// take effect one after the other; reads see the last one and do not wait.
+// A [Store] and its resources may be used from any number of goroutines. Reads
+// see the last durable write. Writes take effect one after the other, in the
+// order in which they came, and share commits: while one is synced the next ones
+// queue, and all that are queued when it ends, up to 4096 or 64 MiB, are the next
+// one. Each is decided on the state that those before it left. One that is
+// refused, fails or panics undoes only itself; where that rests on a write of the
+// same commit, its error is returned after the commit.
+//
 // Functions given to Update and View run on their caller's goroutine. They use
 // the transaction that they get: a call of the store with their context is
 // [ErrNested], and so are a write with any context and Close on their goroutine.
-// A function of Update that waits for another goroutine that writes waits for
-// ever; one of View does where the file has to grow for it and no address space
-// can be reserved (32-bit platforms and Windows).
+// A function of Update may run again, if something else made its commit
+// impossible. One that waits for another goroutine that writes waits for ever;
+// one of View does where the file has to grow for it and no address space can be
+// reserved (32-bit platforms and Windows).
 //
 // # File format
 //

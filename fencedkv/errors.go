@@ -29,8 +29,9 @@ var (
 	ErrTooLarge = engine.ErrTooLarge
 	// ErrArgument: an argument cannot be right. See ArgumentError.
 	ErrArgument = errors.New("fencedkv: bad argument")
-	// ErrFailed: an earlier commit failed, so that what the file holds is not
-	// known. Every call fails until the store is closed and opened anew.
+	// ErrFailed: this commit or an earlier one failed, so that what the disk
+	// holds is not known; this call has written nothing. Every call fails until
+	// the store is closed and opened anew.
 	ErrFailed = engine.ErrFailed
 	// ErrNested: the store was called from within a function that it runs,
 	// which would wait for itself. Use the function's transaction instead.

@@ -5,7 +5,8 @@
 // publishes it with link(2), waits a bounded time for the lock of another
 // process, checks both meta pages and the free list under that lock, writes the
 // current meta page again and syncs it before bbolt sees the file. [File] begins
-// and ends transactions; [Guard] turns bbolt's panics and memory faults into
+// and ends transactions: reads see what is durable, and a commit that failed has
+// one of three outcomes, see [CommitError]. [Guard] turns bbolt's panics and memory faults into
 // [ErrCorrupt].
 //
 // The file is a plain bbolt file, version 2. What Open reads of it itself:

@@ -185,12 +185,12 @@ func (o *opening) openClaimed(real string, info os.FileInfo) (_ *File, err error
 	if err != nil {
 		return nil, err
 	}
-	f.durable.Store(uint64(int(cur.txid))) // settle has seen to it; int as in Tx.ID
 	if !samePath(file, o.path) {
 		f.db.Close()
 		return nil, errAgain
 	}
 	f.lostCommit = cur.lost
+	f.durable.Store(uint64(int(cur.txid))) // settle has seen to it; int as in Tx.ID
 	return f, nil
 }
 

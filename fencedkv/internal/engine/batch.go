@@ -49,9 +49,6 @@ func (b *batch) add(r *request) (spoiled bool, err error) {
 		if err := b.runFunction(r); err != nil {
 			return false, err
 		}
-		if r.ctx.Err() != nil {
-			return false, notApplied(r.ctx)
-		}
 	}
 	b.bytes += r.tx.size
 	return b.apply(raises, r.tx)

@@ -121,7 +121,8 @@ func (b *batch) finish() (left []*request, alone bool) {
 // be withdrawn any more. If not it returns those whose contexts do.
 func (b *batch) stay() (left []*request, all bool) {
 	if b.inFunctions > 0 {
-		// Since they were asked, functions have taken their time.
+		// Since they were asked, functions have taken their time, those of the
+		// requests themselves included.
 		for i, r := range b.open {
 			if b.results[i] == nil && r.ctx.Err() != nil {
 				r.deliver(notApplied(r.ctx))

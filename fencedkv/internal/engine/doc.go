@@ -3,9 +3,12 @@
 // the public API: names and limits are checked by its caller.
 //
 // A write is a [Tx]: claims of tokens on resources, and an overlay of writes
-// that waits in memory. [Engine.Do] is the one place where a Tx is decided by
-// fence.Admit and applied. A Tx holds no bbolt state before it is decided, so
-// that several may later be decided and applied in one commit.
+// that waits in memory. [Engine.Do] queues it. The committer, a goroutine that
+// lives from Open to Close, takes what is queued, decides each Tx by fence.Admit
+// on the state that those before it left, applies it to one bbolt transaction,
+// commits once, and delivers the results. A function that makes the writes of a
+// Tx runs on its caller's goroutine, while the committer waits for it. A Tx that
+// comes alone, without a function, is decided and committed by its caller.
 //
 // # File format
 //
