@@ -10,7 +10,8 @@
 //
 // A child process on a FUSE file system, whose server records every write and
 // every sync, makes the second kind of crash. What a device may keep of writes
-// that were not synced is any subset, torn at 512 bytes. The idea is that of
+// that were not synced is any subset, torn at 512 bytes; after a sync that failed
+// no later one makes up for it. The idea is that of
 // Pillai and others, "All File Systems Are Not Created Equal" (OSDI 2014).
 //
 // CRASH_TIME, a duration, says how long to go on.
