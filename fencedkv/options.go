@@ -20,6 +20,9 @@ type Options struct {
 	// is silent.
 	Logger hclog.Logger
 
+	// Hooks hear of commits, raises and refusals.
+	Hooks Hooks
+
 	// AcceptLostCommit opens a file one of whose two meta pages is damaged, on
 	// the state that the other one describes. The last commit may then be lost,
 	// a raised mark among it, and a stale writer that was shut out may be let in
@@ -40,6 +43,13 @@ func (o *Options) logger() hclog.Logger {
 		return hclog.NewNullLogger()
 	}
 	return o.Logger
+}
+
+func (o *Options) hooks() Hooks {
+	if o == nil {
+		return Hooks{}
+	}
+	return o.Hooks
 }
 
 func (o *Options) acceptLostCommit() bool { return o != nil && o.AcceptLostCommit }

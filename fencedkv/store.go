@@ -16,6 +16,7 @@ type Store struct {
 	engine   *engine.Engine
 	refusals *refusalLog
 	running  functions
+	hooks    Hooks
 
 	// calls is held for reading by every call and for writing by Close.
 	calls     sync.RWMutex
@@ -48,7 +49,7 @@ func open(path string, o *Options, commit func(*bbolt.Tx) error) (*Store, error)
 	if err != nil {
 		return nil, public(err)
 	}
-	return &Store{engine: e, refusals: newRefusalLog(o.logger())}, nil
+	return &Store{engine: e, refusals: newRefusalLog(o.logger()), hooks: o.hooks()}, nil
 }
 
 // Close waits for the calls that run, refuses later ones with ErrClosed and
@@ -141,8 +142,8 @@ func (s *Store) beginWrite(ctx context.Context, claims ...engine.Claim) error {
 		return ErrNested
 	}
 	if err := s.engine.Refused(claims...); err != nil {
-		s.leave()
-		s.refusals.log(err)
+		defer s.leave()
+		s.refusal(err)
 		return public(err)
 	}
 	return nil
@@ -157,10 +158,11 @@ func (s *Store) do(ctx context.Context, tx *engine.Tx, fn func(context.Context, 
 			return s.within(ctx, func(ctx context.Context) error { return fn(ctx, tx) })
 		}
 	}
-	err := s.engine.Do(ctx, tx, run)
+	report, err := s.engine.Do(ctx, tx, run)
+	s.hear(report)
 	if own, ok := err.(*engine.FuncError); ok { //nolint:errorlint // one that the function itself wrapped is its own
 		return own.Err
 	}
-	s.refusals.log(err)
+	s.refusal(err)
 	return public(err)
 }

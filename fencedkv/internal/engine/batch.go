@@ -32,6 +32,18 @@ type raise struct {
 	old, record []byte // old is nil for the first mark
 }
 
+// Raises are the marks that a request replaced.
+type Raises []raise
+
+// All yields resources and marks.
+func (rs Raises) All(yield func(Marked) bool) {
+	for _, r := range rs {
+		if !yield(Marked{r.resource, r.mark}) {
+			return
+		}
+	}
+}
+
 // add decides a request and applies it to the transaction. spoiled means that
 // it was applied in part, so that the transaction is of no use.
 func (b *batch) add(r *request) (spoiled bool, err error) {
@@ -51,6 +63,7 @@ func (b *batch) add(r *request) (spoiled bool, err error) {
 		}
 	}
 	b.bytes += r.tx.size
+	r.report = Report{Raised: raises}
 	return b.apply(raises, r.tx)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
 )
@@ -15,6 +16,19 @@ func (e *FuncError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the function's error.
 func (e *FuncError) Unwrap() error { return e.Err }
+
+// Report is what a Tx that was committed did.
+type Report struct {
+	Raised Raises
+	Commit Commit // zero for all but one Tx of a commit
+}
+
+// Commit is what a commit was.
+type Commit struct {
+	Latency  time.Duration
+	Requests int
+	Bytes    int // of pending writes
+}
 
 // Do decides t by fence.Admit and applies it: the marks that its claims raise
 // and its writes, durable when Do returns nil.
@@ -28,24 +42,24 @@ func (e *FuncError) Unwrap() error { return e.Err }
 // Every error but one over ErrUnknownOutcome means that nothing was applied. If
 // ctx ends before the commit has begun, nothing is applied and the error is over
 // ctx.Err(). A Tx is used for one Do.
-func (e *Engine) Do(ctx context.Context, t *Tx, fn func(*Tx) error) error {
+func (e *Engine) Do(ctx context.Context, t *Tx, fn func(*Tx) error) (Report, error) {
 	r := &request{ctx: ctx, tx: t, fn: fn}
 	if fn == nil && e.queue.tryAlone() {
 		defer e.queue.leave()
 		e.attempt([]*request{r})
-		return r.err
+		return r.outcome()
 	}
 	e.queue.add(r)
 	ended := ctx.Done()
 	for {
 		select {
 		case <-r.done:
-			return r.err
+			return r.outcome()
 		case s := <-r.turn:
 			r.run(s)
 		case <-ended:
 			if e.queue.withdraw(r) {
-				return notApplied(ctx)
+				return Report{}, notApplied(ctx)
 			}
 			ended = nil // from here on the outcome is awaited
 		}

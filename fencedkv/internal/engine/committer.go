@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fencedkv/fencedkv/fencedkv/internal/boltfile"
@@ -104,9 +105,12 @@ func (b *batch) finish() (left []*request, alone bool) {
 		if err := b.putHeader(); err != nil {
 			return b.giveUp(b.open, err)
 		}
+		began := time.Now()
 		if err := b.snap.commit(); err != nil {
 			return b.failed(err)
 		}
+		done := Commit{Latency: time.Since(began), Requests: len(b.open), Bytes: b.bytes}
+		b.open[slices.Index(b.results, nil)].report.Commit = done
 		for _, r := range b.raised {
 			b.engine.marks.put(r.resource, r.mark, b.snap.id)
 		}

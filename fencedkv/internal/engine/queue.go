@@ -22,9 +22,18 @@ type request struct {
 
 	over    bool // err is the result; the committer's until done is closed
 	err     error
-	unwound bool // the function did not return; the committer's
+	report  Report // the committer's too
+	unwound bool   // the function did not return; the committer's
 
 	stage stage // guarded by queue.mu
+}
+
+// outcome returns what Do does, once the result is there.
+func (r *request) outcome() (Report, error) {
+	if r.err != nil {
+		return Report{}, r.err
+	}
+	return r.report, nil
 }
 
 // deliver gives the caller, if it is still there, the result.
