@@ -26,7 +26,7 @@ fmt: ## fails if a file is not as gofmt writes it
 	files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:" $$files; exit 1; fi
 
 vet: ## vet, and a build for each platform
-	go vet ./... && (cd tests && go vet ./...)
+	go vet ./... && (cd tests && go vet ./...) && (cd tests/benchstore && go vet ./...)
 	for platform in linux/386 darwin/arm64 windows/amd64; do \
 		echo "$$platform"; \
 		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build ./... ; \
@@ -36,6 +36,7 @@ vet: ## vet, and a build for each platform
 lint: ## golangci-lint, pinned by tests/lint/go.mod
 	$(LINT) run --allow-parallel-runners ./...
 	cd tests && $(LINT) run --allow-parallel-runners ./...
+	cd tests/benchstore && $(LINT) run --allow-parallel-runners ./...
 
 unit: ## tests that need no server, under the race detector, and their coverage
 	profile=$$(mktemp); trap 'rm -f "$$profile"' EXIT; \
