@@ -40,11 +40,11 @@ lint: ## golangci-lint, pinned by tests/lint/go.mod
 
 unit: ## tests that need no server, under the race detector, and their coverage
 	profile=$$(mktemp); trap 'rm -f "$$profile"' EXIT; \
-	go test -race -json -coverpkg=./fencedkv/...,./locks/... -coverprofile="$$profile" ./... | $(REPORT); \
+	go test -race -json -count=1 -coverpkg=./fencedkv/...,./locks/... -coverprofile="$$profile" ./... | $(REPORT); \
 	go -C tests run ./cmd/coverage -profile "$$profile" -min 90 $(COVERED)
 
 servers: ## tests on real servers, under the race detector
-	cd tests && go test -race -json -timeout 20m ./... | go run ./cmd/testreport --allow-skips allowed-skips.txt
+	cd tests && go test -race -json -count=1 -timeout 20m ./... | go run ./cmd/testreport --allow-skips allowed-skips.txt
 
 race: unit servers ## every test under the race detector
 

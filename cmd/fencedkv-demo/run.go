@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"time"
 
 	"github.com/mattn/go-isatty"
 
@@ -91,11 +92,12 @@ func sink(flags *cli, stdout io.Writer, env func(string) string) event.Sink {
 
 // explain says why the play has not come to its end, and what to do.
 func explain(ctx context.Context, err error, lock service.Config, stderr io.Writer) int {
-	if ctx.Err() != nil {
+	kind := play.KindOf(err)
+	if ctx.Err() != nil || kind == service.Other && signalled(ctx) {
 		say(stderr, "interrupted; nothing is left running")
 		return exitInterrupted
 	}
-	switch play.KindOf(err) {
+	switch kind {
 	case service.Usage:
 		say(stderr, "%v", err)
 		say(stderr, "give a --ttl that the service keeps, or leave it out")
@@ -107,6 +109,18 @@ func explain(ctx context.Context, err error, lock service.Config, stderr io.Writ
 	}
 	say(stderr, "not shown: %v", err)
 	return exitNotShown
+}
+
+// signalled waits a moment for a signal that is on its way. One to the whole
+// process group can end a child that is being started, which is not in a group
+// of its own yet, before this process has heard of it.
+func signalled(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return true
+	case <-time.After(200 * time.Millisecond):
+		return false
+	}
 }
 
 // reason says what a play to the end has failed to show.
