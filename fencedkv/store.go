@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/fencedkv/fencedkv/fencedkv/internal/engine"
 )
 
@@ -33,7 +31,7 @@ type Store struct {
 func Open(path string, o *Options) (*Store, error) { return open(path, o, nil) }
 
 // open is Open with another commit than bbolt's, for tests; nil is bbolt's.
-func open(path string, o *Options, commit func(*bbolt.Tx) error) (*Store, error) {
+func open(path string, o *Options, commit engine.CommitFunc) (*Store, error) {
 	if path == "" {
 		return nil, &ArgumentError{Argument: "path", Problem: "is empty"}
 	}

@@ -17,7 +17,9 @@ import (
 // fn runs on the goroutine of its caller, may run more than once, and touches
 // nothing but tx. If it returns an error, Update returns that error as it is and
 // applies nothing, the raise included. A panic or runtime.Goexit in fn applies
-// nothing either and goes on in the caller. ctx must not have ended when fn
+// nothing either and goes on in the caller once the commit that it took part in
+// has ended; what such a function has read may include writes that were then not
+// applied, because it cannot run again. ctx must not have ended when fn
 // returns; the context that fn gets makes every call of this store ErrNested.
 //
 // While fn runs the store's other writers wait, and its readers do not.

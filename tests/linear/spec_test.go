@@ -132,7 +132,9 @@ func respond(s state, o operation) (result, state) {
 		next[o.Other].mark = o.OtherToken
 		next[o.Resource].values[o.Key] = o.Value
 		next[o.Other].values[o.Key] = o.Value
-	case kindFails, kindPanics:
+	case kindPanics:
+		return result{Outcome: own}, s
+	case kindFails:
 		r.Outcome = own
 		r.Values[o.Key] = before.values[o.Key]
 		return r, s

@@ -20,8 +20,9 @@ type subject interface {
 type real struct{ *fencedkv.Store }
 
 var (
-	errOwn  = errors.New("own")
-	reasons = []error{fence.ErrNoToken, fence.ErrLineage, fence.ErrStale, fence.ErrCollision}
+	errOwn   = errors.New("own")
+	errPanic = errors.New("panic")
+	reasons  = []error{fence.ErrNoToken, fence.ErrLineage, fence.ErrStale, fence.ErrCollision}
 )
 
 func (s real) perform(ctx context.Context, o operation) result {
@@ -84,7 +85,7 @@ func (s real) update(ctx context.Context, o operation, r *result) (err error) {
 		case kindFails:
 			return errOwn
 		case kindPanics:
-			panic(errOwn)
+			panic(errPanic)
 		}
 		return nil
 	})
@@ -154,6 +155,8 @@ func failure(err error, read result) result {
 		return r
 	}
 	switch {
+	case errors.Is(err, errPanic):
+		return result{Outcome: own} // what it has read is no promise
 	case errors.Is(err, errOwn):
 		read.Outcome = own
 		return read

@@ -17,9 +17,12 @@ import (
 type Options struct {
 	Timeout          time.Duration
 	AcceptLostCommit bool
-	Logger           hclog.Logger          // not nil
-	Commit           func(*bbolt.Tx) error // see boltfile.Options
+	Logger           hclog.Logger // not nil
+	Commit           CommitFunc   // see boltfile.Options
 }
+
+// CommitFunc does what bbolt's Tx.Commit does.
+type CommitFunc = func(*bbolt.Tx) error
 
 // Engine is an open file. Its methods may be called concurrently, except that
 // none may be called once Close has begun.
