@@ -37,7 +37,7 @@ func (l *Locker) ready(ctx context.Context) error {
 	case redis.HasErrorPrefix(err, "NOPERM"), redis.HasErrorPrefix(err, unknownCommand):
 		l.log.Debug("redislock: the server does not tell its version and eviction policy", "reason", err)
 	case err != nil:
-		return fmt.Errorf("INFO: %w", err)
+		return fmt.Errorf("ask the server for its version (INFO): %w", err)
 	default:
 		fields := parseInfo(info)
 		if err := checkVersion(fields["redis_version"]); err != nil {
