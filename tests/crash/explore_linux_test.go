@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fencedkv/fencedkv/tests/internal/faultfs"
 )
 
 // explorer looks for a crash that breaks a promise.
@@ -26,7 +28,7 @@ type explorer struct {
 
 // point is a moment at which the power may fail.
 type point struct {
-	disk  image
+	disk  faultfs.Image
 	notes []note
 }
 
@@ -42,7 +44,7 @@ func (e *explorer) over() bool {
 // explore returns the first damage. Each record begins with nothing or with what
 // a crash of the one before has left.
 func (e *explorer) explore(t *testing.T) error {
-	from := point{disk: newImage()}
+	from := point{disk: faultfs.NewImage()}
 	generation := 0
 	for !e.over() {
 		next, err := e.record(t, from, generation)
@@ -51,7 +53,7 @@ func (e *explorer) explore(t *testing.T) error {
 		}
 		from, generation = next, generation+childrenPerRecord
 		if e.rnd.IntN(3) == 0 {
-			from, generation = point{disk: newImage()}, 0
+			from, generation = point{disk: faultfs.NewImage()}, 0
 		}
 	}
 	return nil
@@ -63,7 +65,7 @@ func (e *explorer) record(t *testing.T, from point, generation int) (point, erro
 	t.Helper()
 	s := newSession(t, from.disk)
 	defer s.end(t)
-	d := disk{durable: from.disk.rebase()}
+	d := faultfs.Disk{Durable: from.disk.Rebase()}
 	p := newPromises()
 	notes := from.notes
 	for _, n := range notes {
@@ -77,11 +79,11 @@ func (e *explorer) record(t *testing.T, from point, generation int) (point, erro
 		changes, met := s.run(t, l, e.fate())
 		e.met[met]++
 		for _, c := range changes {
-			if c.kind == told {
-				for line := range strings.Lines(c.note) {
+			if c.Kind == faultfs.Told {
+				for line := range strings.Lines(c.Note) {
 					n, err := parseNote(line)
 					if err != nil {
-						t.Fatalf("the child told %q: %v", c.note, err)
+						t.Fatalf("the child told %q: %v", c.Note, err)
 					}
 					if err := p.learn(n); err != nil {
 						return point{}, err
@@ -89,7 +91,7 @@ func (e *explorer) record(t *testing.T, from point, generation int) (point, erro
 					notes = append(notes, n)
 				}
 			} else {
-				d.add(e.rnd, c)
+				d.Add(c, func() bool { return e.rnd.IntN(2) == 0 })
 			}
 			if e.rnd.IntN(lookEvery) > 0 {
 				continue
@@ -97,9 +99,9 @@ func (e *explorer) record(t *testing.T, from point, generation int) (point, erro
 			if e.over() {
 				return next, nil
 			}
-			left := d.crash(e.rnd)
+			left := crash(&d, e.rnd)
 			if err := e.look(t, left, p); err != nil {
-				return point{}, fmt.Errorf("%w (state %d, %d changes not synced)", err, e.states, len(d.pending))
+				return point{}, fmt.Errorf("%w (state %d, %d changes not synced)", err, e.states, len(d.Pending))
 			}
 			if seen++; e.rnd.IntN(seen) == 0 {
 				next = point{left, notes[:len(notes):len(notes)]}
@@ -112,7 +114,7 @@ func (e *explorer) record(t *testing.T, from point, generation int) (point, erro
 // fate kills no child, or one at any change, or one that has written a meta page
 // and has not synced it yet: it is visible then and need not be durable. Or the
 // device fails a write or a sync there, once.
-func (e *explorer) fate() func(change) fate {
+func (e *explorer) fate() func(faultfs.Change) fate {
 	way, end := e.rnd.IntN(3), dies
 	if e.unsyncedMeta {
 		way = 1
@@ -123,16 +125,16 @@ func (e *explorer) fate() func(change) fate {
 	if way == 1 {
 		left /= 10
 	}
-	return func(c change) fate {
+	return func(c faultfs.Change) fate {
 		counts := false
 		switch way {
 		case 0:
-			counts = end == dies || c.kind == wrote || c.kind == synced
+			counts = end == dies || c.Kind == faultfs.Wrote || c.Kind == faultfs.Synced
 		case 1:
-			counts = meta && c.kind == synced
+			counts = meta && c.Kind == faultfs.Synced
 		}
-		if c.kind != told {
-			meta = c.kind == wrote && c.offset < int64(2*metaPage) && len(c.data) == metaPage
+		if c.Kind != faultfs.Told {
+			meta = c.Kind == faultfs.Wrote && c.Offset < int64(2*metaPage) && len(c.Data) == metaPage
 		}
 		if !counts {
 			return happens
@@ -148,14 +150,14 @@ func (e *explorer) fate() func(change) fate {
 var metaPage = os.Getpagesize()
 
 // look opens the store that the crash has left, in a directory of its own.
-func (e *explorer) look(t *testing.T, left image, p *promises) (err error) {
+func (e *explorer) look(t *testing.T, left faultfs.Image, p *promises) (err error) {
 	e.states++
 	dir := filepath.Join(e.dir, fmt.Sprint("state-", e.states))
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	if err := left.save(dir); err != nil {
+	if err := left.Save(dir); err != nil {
 		t.Fatal(err)
 	}
 	s, err := kinds[e.kind].open(filepath.Join(dir, "store.db"))

@@ -9,8 +9,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/fencedkv/fencedkv/tests/internal/faultfs"
 )
 
 // requireFUSE skips where there is no FUSE, or no right to mount it.
@@ -23,36 +24,33 @@ func requireFUSE(t *testing.T) {
 	f.Close()
 }
 
-// session is a mounted file system that records. Only child processes may use
-// what is mounted: a goroutine of this one that waits for its own file system in
-// a page fault would stop the server's.
+// fate is what becomes of a change that is about to be made.
+type fate int
+
+const (
+	happens fate = iota
+	fails        // the device says so
+	dies         // the process does, before the change
+)
+
+// session is a mounted file system that records.
 type session struct {
 	mount    string
-	recorder *recorder
+	recorder faultfs.Recorder
 	server   *fuse.Server
 }
 
 // newSession mounts a file system whose files are those of the image.
-func newSession(t *testing.T, start image) *session {
+func newSession(t *testing.T, start faultfs.Image) *session {
 	t.Helper()
 	backing, mount := t.TempDir(), t.TempDir()
-	if err := start.save(backing); err != nil {
+	if err := start.Save(backing); err != nil {
 		t.Fatal(err)
 	}
-	var st syscall.Stat_t
-	if err := syscall.Stat(backing, &st); err != nil {
-		t.Fatal(err)
-	}
-	s := &session{mount: mount, recorder: &recorder{}}
-	root := &node{
-		LoopbackNode: fs.LoopbackNode{RootData: &fs.LoopbackRoot{Path: backing, Dev: st.Dev}},
-		recorder:     s.recorder,
-	}
-	server, err := fs.Mount(mount, root, &fs.Options{MountOptions: fuse.MountOptions{
-		DirectMountStrict: true, FsName: "crash-test", Name: "recorder", DisableXAttrs: true,
-	}})
+	s := &session{mount: mount}
+	server, err := faultfs.Mount(backing, mount, &s.recorder)
 	if err != nil {
-		t.Fatalf("mount: %v", err)
+		t.Fatal(err)
 	}
 	s.server = server
 	t.Cleanup(func() { s.end(t) })
@@ -72,24 +70,30 @@ func (s *session) end(t *testing.T) {
 
 // run runs a child to its end, which may come with the change at hand, and returns
 // what it did and what it met.
-func (s *session) run(t *testing.T, l load, of func(change) fate) ([]change, fate) {
+func (s *session) run(t *testing.T, l load, of func(faultfs.Change) fate) ([]faultfs.Change, fate) {
 	t.Helper()
-	l.Path, l.Notes = filepath.Join(s.mount, "store.db"), filepath.Join(s.mount, notesName)
+	l.Path, l.Notes = filepath.Join(s.mount, "store.db"), filepath.Join(s.mount, faultfs.NotesName)
 	cmd := l.command(t)
 	var out strings.Builder
 	cmd.Stderr = &out
 	met := happens
 	started := make(chan struct{})
-	s.recorder.take(func(c change) fate {
-		next := of(c)
-		if next != happens {
-			met = next
-		}
-		if next == dies {
-			<-started
-			_ = cmd.Process.Kill()
-		}
-		return next
+	var changes []faultfs.Change
+	s.recorder.Set(faultfs.Rules{
+		Decide: func(c faultfs.Change) faultfs.Fate {
+			switch next := of(c); next {
+			case fails:
+				met = next
+				return faultfs.Fate{Errno: syscall.EIO}
+			case dies:
+				met = next
+				<-started
+				_ = cmd.Process.Kill()
+				return faultfs.Fate{Ends: true}
+			}
+			return faultfs.Fate{}
+		},
+		Did: func(c faultfs.Change) { changes = append(changes, c) },
 	})
 	err := cmd.Start()
 	close(started)
@@ -97,7 +101,7 @@ func (s *session) run(t *testing.T, l load, of func(change) fate) ([]change, fat
 		t.Fatal(err)
 	}
 	err = cmd.Wait()
-	changes := s.recorder.take(nil)
+	s.recorder.Set(faultfs.Rules{})
 	exit := (*exec.ExitError)(nil)
 	expected := errors.As(err, &exit) && (met == dies || met == fails && exit.ExitCode() == deviceFailed)
 	if err != nil && !expected {

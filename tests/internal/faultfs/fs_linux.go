@@ -1,91 +1,37 @@
-package crash_test
+package faultfs
 
 import (
 	"bytes"
 	"context"
-	"sync"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// notesName is the file to which a process on the file system writes what it
+// NotesName is the file to which a process on the file system writes what it
 // tells, so that this stands in the record in its place.
-const notesName = "notes"
-
-// recorder keeps the changes that a process makes, in order.
-type recorder struct {
-	mu      sync.Mutex
-	changes []change
-	fate    func(change) fate // nil: happens
-	dead    bool
-}
-
-// fate is what becomes of a change that is about to be made.
-type fate int
-
-const (
-	happens fate = iota
-	fails        // the device says so
-	dies         // the process does, before the change
-)
-
-// do makes a change and records it, or does neither.
-func (r *recorder) do(c change, make func() syscall.Errno) syscall.Errno {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.dead {
-		return syscall.EIO
-	}
-	if r.fate != nil {
-		switch r.fate(c) {
-		case fails:
-			if c.kind == synced {
-				c.kind = syncFailed
-				r.changes = append(r.changes, c)
-			}
-			return syscall.EIO
-		case dies:
-			r.dead = true
-			return syscall.EIO
-		}
-	}
-	errno := make()
-	if errno == 0 {
-		r.changes = append(r.changes, c)
-	}
-	return errno
-}
-
-// take returns what was recorded, and records for another process.
-func (r *recorder) take(next func(change) fate) []change {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	taken := r.changes
-	r.changes, r.dead, r.fate = nil, false, next
-	return taken
-}
+const NotesName = "notes"
 
 // node is a file or the directory of a pass-through file system.
 type node struct {
 	fs.LoopbackNode
-	recorder *recorder
+	recorder *Recorder
 }
 
 // handle is an open file. It hides what else go-fuse's can do, above all to let
 // the kernel write past the recorder.
 type handle struct {
 	inner    *fs.LoopbackFile
-	recorder *recorder
-	file     inode
+	recorder *Recorder
+	file     Inode
 	notes    bool
 }
 
 // directory is an open directory.
 type directory struct {
 	fs.FileHandle
-	recorder *recorder
+	recorder *Recorder
 }
 
 var (
@@ -111,17 +57,17 @@ func (n *node) WrapChild(context.Context, fs.InodeEmbedder) fs.InodeEmbedder {
 	return &node{LoopbackNode: fs.LoopbackNode{RootData: n.RootData}, recorder: n.recorder}
 }
 
-func inodeOf(n *fs.Inode) inode {
-	return inode{n.StableAttr().Ino, n.StableAttr().Gen}
+func inodeOf(n *fs.Inode) Inode {
+	return Inode{n.StableAttr().Ino, n.StableAttr().Gen}
 }
 
 // handle wraps an open file. A line of the notes must not be torn at a page of
 // the kernel's cache.
 func (n *node) handle(of *fs.Inode, name string, fh fs.FileHandle) (h fs.FileHandle, flags uint32) {
-	if name == notesName {
+	if name == NotesName {
 		flags = fuse.FOPEN_DIRECT_IO
 	}
-	return &handle{inner: fh.(*fs.LoopbackFile), recorder: n.recorder, file: inodeOf(of), notes: name == notesName}, flags
+	return &handle{inner: fh.(*fs.LoopbackFile), recorder: n.recorder, file: inodeOf(of), notes: name == NotesName}, flags
 }
 
 func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
@@ -130,9 +76,9 @@ func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, s
 		return nil, 0, errno
 	}
 	name := n.Path(nil)
-	if name != notesName {
-		c := change{kind: opened, name: name, file: inodeOf(n.EmbeddedInode())}
-		if errno := n.recorder.do(c, func() syscall.Errno { return 0 }); errno != 0 {
+	if name != NotesName {
+		c := Change{Kind: Opened, Name: name, File: inodeOf(n.EmbeddedInode())}
+		if errno := n.recorder.do(c, func(Change) syscall.Errno { return 0 }); errno != 0 {
 			return nil, 0, errno
 		}
 	}
@@ -150,25 +96,25 @@ func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out 
 	if errno != 0 {
 		return nil, nil, 0, errno
 	}
-	if name != notesName {
-		n.recorder.changes = append(n.recorder.changes, change{kind: linked, name: name, file: inodeOf(child)})
+	if name != NotesName {
+		n.recorder.did(Change{Kind: Linked, Name: name, File: inodeOf(child)})
 	}
 	h, flags := n.handle(child, name, fh)
 	return child, h, flags, 0
 }
 
 func (n *node) Setattr(ctx context.Context, fh fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	set := func() syscall.Errno { return n.LoopbackNode.Setattr(ctx, fh, in, out) }
+	set := func(Change) syscall.Errno { return n.LoopbackNode.Setattr(ctx, fh, in, out) }
 	size, ok := in.GetSize()
-	if !ok || n.Path(nil) == notesName {
-		return set()
+	if !ok || n.Path(nil) == NotesName {
+		return set(Change{})
 	}
-	return n.recorder.do(change{kind: truncated, file: inodeOf(n.EmbeddedInode()), size: int64(size)}, set)
+	return n.recorder.do(Change{Kind: Truncated, File: inodeOf(n.EmbeddedInode()), Size: int64(size)}, set)
 }
 
 func (n *node) Link(ctx context.Context, target fs.InodeEmbedder, name string, out *fuse.EntryOut) (child *fs.Inode, errno syscall.Errno) {
-	c := change{kind: linked, name: name, file: inodeOf(target.EmbeddedInode())}
-	errno = n.recorder.do(c, func() syscall.Errno {
+	c := Change{Kind: Linked, Name: name, File: inodeOf(target.EmbeddedInode())}
+	errno = n.recorder.do(c, func(Change) syscall.Errno {
 		child, errno = n.LoopbackNode.Link(ctx, target, name, out)
 		return errno
 	})
@@ -176,15 +122,15 @@ func (n *node) Link(ctx context.Context, target fs.InodeEmbedder, name string, o
 }
 
 func (n *node) Unlink(ctx context.Context, name string) syscall.Errno {
-	return n.recorder.do(change{kind: unlinked, name: name}, func() syscall.Errno { return n.LoopbackNode.Unlink(ctx, name) })
+	return n.recorder.do(Change{Kind: Unlinked, Name: name}, func(Change) syscall.Errno { return n.LoopbackNode.Unlink(ctx, name) })
 }
 
 func (n *node) Rename(ctx context.Context, name string, parent fs.InodeEmbedder, to string, flags uint32) syscall.Errno {
-	c := change{kind: renamed, name: name, to: to}
+	c := Change{Kind: Renamed, Name: name, To: to}
 	if child := n.GetChild(name); child != nil {
-		c.file = inodeOf(child)
+		c.File = inodeOf(child)
 	}
-	return n.recorder.do(c, func() syscall.Errno { return n.LoopbackNode.Rename(ctx, name, parent, to, flags) })
+	return n.recorder.do(c, func(Change) syscall.Errno { return n.LoopbackNode.Rename(ctx, name, parent, to, flags) })
 }
 
 func (n *node) OpendirHandle(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
@@ -193,7 +139,7 @@ func (n *node) OpendirHandle(ctx context.Context, flags uint32) (fs.FileHandle, 
 }
 
 func (d *directory) Fsyncdir(context.Context, uint32) syscall.Errno {
-	return d.recorder.do(change{kind: dirSynced}, func() syscall.Errno { return 0 })
+	return d.recorder.do(Change{Kind: DirSynced}, func(Change) syscall.Errno { return 0 })
 }
 
 func (d *directory) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
@@ -209,21 +155,25 @@ func (h *handle) Read(ctx context.Context, to []byte, offset int64) (fuse.ReadRe
 }
 
 func (h *handle) Write(ctx context.Context, data []byte, offset int64) (written uint32, errno syscall.Errno) {
-	c := change{kind: wrote, file: h.file, offset: offset, data: bytes.Clone(data)}
+	c := Change{Kind: Wrote, File: h.file, Offset: offset, Data: bytes.Clone(data)}
 	if h.notes {
-		c = change{kind: told, note: string(data)}
+		c = Change{Kind: Told, Note: string(data)}
 	}
-	errno = h.recorder.do(c, func() syscall.Errno {
+	errno = h.recorder.do(c, func(c Change) syscall.Errno {
+		if !h.notes {
+			data = c.Data
+		}
 		written, errno = h.inner.Write(ctx, data, offset)
 		return errno
 	})
 	return written, errno
 }
 
-// Fsync does what the record needs: what the test's own machine keeps is not
+// Fsync does what the record needs: what the machine itself keeps is not
 // asked here.
-func (h *handle) Fsync(context.Context, uint32) syscall.Errno {
-	return h.recorder.do(change{kind: synced, file: h.file}, func() syscall.Errno { return 0 })
+func (h *handle) Fsync(_ context.Context, flags uint32) syscall.Errno {
+	const dataOnly = 1 // FUSE_FSYNC_FDATASYNC
+	return h.recorder.do(Change{Kind: Synced, File: h.file, DataOnly: flags&dataOnly != 0}, func(Change) syscall.Errno { return 0 })
 }
 
 func (h *handle) Release(ctx context.Context) syscall.Errno { return h.inner.Release(ctx) }

@@ -1,0 +1,33 @@
+package faultfs
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// MaxWrite is up to how many bytes a write stays one write on its way through
+// the kernel.
+const MaxWrite = 1 << 20
+
+// Mount serves the files of the directory backing at mount. It needs the right
+// to mount and /dev/fuse.
+func Mount(backing, mount string, r *Recorder) (*fuse.Server, error) {
+	var st syscall.Stat_t
+	if err := syscall.Stat(backing, &st); err != nil {
+		return nil, fmt.Errorf("stat %s: %w", backing, err)
+	}
+	root := &node{
+		LoopbackNode: fs.LoopbackNode{RootData: &fs.LoopbackRoot{Path: backing, Dev: st.Dev}},
+		recorder:     r,
+	}
+	server, err := fs.Mount(mount, root, &fs.Options{MountOptions: fuse.MountOptions{
+		DirectMountStrict: true, FsName: "faultfs", Name: "faultfs", DisableXAttrs: true, MaxWrite: MaxWrite,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("mount at %s: %w", mount, err)
+	}
+	return server, nil
+}
