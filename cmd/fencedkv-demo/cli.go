@@ -24,7 +24,7 @@ takes the late write, in the second it refuses it.`
 
 // cli are the flags.
 type cli struct {
-	Lock    string           `default:"memory" placeholder:"ADDRESS" help:"Lock service: memory, redis://host:port, rediss://host:port, etcd://host:port,... or zk://host:port,.../path. A user and a password may stand before the host."`
+	Lock    string           `default:"memory" placeholder:"ADDRESS" help:"Lock service: memory, redis://host:port, rediss://host:port, etcd://host:port,..., etcds://host:port,... or zk://host:port,.../path. A user and a password may stand before the host."`
 	TTL     *time.Duration   `name:"ttl" placeholder:"DURATION" help:"Lease time, and so about half of how long it takes. Default: 1s; etcd 2s and ZooKeeper 4s, the least they keep with their own defaults."`
 	JSON    bool             `name:"json" help:"Print one event a line as JSON."`
 	Pause   client.Pause     `default:"${pause}" enum:"stop,block,none" help:"How client A is paused. stop: its process is stopped (SIGSTOP). block: it waits and renews no longer. none: not at all, the control run, in which nothing is to be seen. Default: ${pause}."`
@@ -47,13 +47,15 @@ Exit status:
   2  wrong usage, or a lease time that the service does not keep
   3  the lock service is unreachable, or not fit to be used
   130  ended by Ctrl-C or SIGTERM
+  141  the reader of its output has gone, as with "| head -1"; no message
 
 Events of --json, in the order in which they first appear:
 `)
 	for _, e := range event.Doc {
 		fmt.Fprintf(&b, "  %-14s  %s\n", e[0], e[1])
 	}
-	b.WriteString("\nNO_COLOR turns colours off. A pipe gets none.\n")
+	b.WriteString("\nNO_COLOR turns colours off; a pipe gets none. COLUMNS sets the width, which is\n" +
+		"that of the terminal, and 80 in a pipe.\n")
 	return b.String()
 }
 

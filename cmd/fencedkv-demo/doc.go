@@ -65,6 +65,13 @@
 //	2    wrong usage, or a lease time that the service does not keep
 //	3    the lock service is unreachable, or not fit to be used
 //	130  ended by Ctrl-C or SIGTERM
+//	141  the reader of its output has gone, as with "| head -1"; no message
+//
+// # Width
+//
+// The timeline takes the width of the terminal, or what COLUMNS says, up to 200
+// columns. Without either, as in a pipe, it has 79. Below 80 its texts get
+// shorter, and below 53 the lanes are cut off at the right.
 //
 // # Caveats
 //

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"time"
-
-	"github.com/mattn/go-isatty"
 
 	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/client"
 	"github.com/fencedkv/fencedkv/cmd/fencedkv-demo/internal/event"
@@ -27,6 +24,7 @@ const (
 	exitUsage       = 2
 	exitUnreachable = 3
 	exitInterrupted = 130 // 128 + SIGINT, as shells count
+	exitReaderGone  = 141 // 128 + SIGPIPE
 )
 
 // run is the program: with a role it is one of the processes of the play, and
@@ -48,9 +46,17 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 	ctx, stop := signal.NotifyContext(ctx, endSignals...)
 	defer stop()
-	summary, err := play.Run(ctx, play.Config{
-		Lock: lock, Pause: flags.Pause, Sink: sink(flags, stdout, env), Warn: complain,
-	})
+	catchPipe()
+	out := &output{w: stdout}
+	var events event.Sink = event.NewJSON(out)
+	if !flags.JSON {
+		columns, colour := look(stdout, env)
+		events = timeline.New(out, columns, colour)
+	}
+	summary, err := play.Run(ctx, play.Config{Lock: lock, Pause: flags.Pause, Sink: events, Warn: complain})
+	if out.gone {
+		return exitReaderGone // quietly, as other programs in a pipe
+	}
 	if err != nil {
 		return explain(ctx, err, lock, stderr)
 	}
@@ -78,16 +84,6 @@ func runRole(ctx context.Context, role string, stdin io.Reader, stdout, stderr i
 		return exitNotShown
 	}
 	return exitShown
-}
-
-// sink chooses how events are shown.
-func sink(flags *cli, stdout io.Writer, env func(string) string) event.Sink {
-	if flags.JSON {
-		return event.NewJSON(stdout)
-	}
-	file, ok := stdout.(*os.File)
-	colour := ok && isatty.IsTerminal(file.Fd()) && env("NO_COLOR") == "" && env("TERM") != "dumb"
-	return timeline.New(stdout, colour)
 }
 
 // explain says why the play has not come to its end, and what to do.

@@ -8,33 +8,15 @@ import (
 	"github.com/fatih/color"
 )
 
-// width is the longest line, in characters.
-const width = 79
-
-// lane is one of the four vertical lines.
-type lane int
-
-const (
-	laneA lane = iota
-	laneLock
-	laneB
-	laneStore
-	lanes
-)
-
-var (
-	columns = [lanes]int{10, 32, 54, 76}
-	titles  = [lanes]string{"client A", "lock", "client B", "store"}
-)
-
 // row is one line of text, in which each character has a style.
 type row struct {
-	text   [width]rune
-	styles [width]*color.Color
+	layout
+	text   []rune
+	styles []*color.Color
 }
 
-func newRow() *row {
-	r := &row{}
+func newRow(l layout) *row {
+	r := &row{layout: l, text: make([]rune, l.canvas), styles: make([]*color.Color, l.canvas)}
 	for i := range r.text {
 		r.text[i] = ' '
 	}
@@ -44,7 +26,7 @@ func newRow() *row {
 // put writes s from column x on, and cuts what does not fit.
 func (r *row) put(x int, s string, style *color.Color) {
 	for _, c := range s {
-		if x >= 0 && x < width {
+		if x >= 0 && x < r.canvas {
 			r.text[x], r.styles[x] = c, style
 		}
 		x++
@@ -53,8 +35,8 @@ func (r *row) put(x int, s string, style *color.Color) {
 
 // center writes s with its middle at column x.
 func (r *row) center(x int, s string, style *color.Color) {
-	n := utf8.RuneCountInString(s)
-	r.put(min(x-n/2, width-n), s, style)
+	n := length(s)
+	r.put(min(x-n/2, r.canvas-n), s, style)
 }
 
 // arrow draws a line from one lane to another with a label at its beginning.
@@ -64,30 +46,30 @@ func (r *row) arrow(from, to lane, label string, style *color.Color) {
 	if to < from {
 		step, head, tail = -1, '◂', "┤"
 	}
-	for x := columns[from] + step; x != columns[to]; x += step {
+	for x := r.columns[from] + step; x != r.columns[to]; x += step {
 		r.text[x], r.styles[x] = '─', style
 	}
 	for l := range lanes {
 		if min(from, to) < l && l < max(from, to) {
-			r.text[columns[l]] = cross
+			r.text[r.columns[l]] = cross
 		}
 	}
-	r.put(columns[from], tail, style)
-	r.text[columns[to]-step] = head
+	r.put(r.columns[from], tail, style)
+	r.text[r.columns[to]-step] = head
 	if to < from {
-		r.put(columns[from]-2-utf8.RuneCountInString(label)-1, " "+label+" ", style)
+		r.put(r.columns[from]-2-length(label)-1, " "+label+" ", style)
 	} else {
-		r.put(columns[from]+2, " "+label+" ", style)
+		r.put(r.columns[from]+2, " "+label+" ", style)
 	}
 }
 
 // note writes beside a lane: to its right, or to the left of the last one.
 func (r *row) note(l lane, s string, style *color.Color) {
 	if l == laneStore {
-		r.put(columns[l]-2-utf8.RuneCountInString(s), s, style)
+		r.put(r.columns[l]-2-length(s), s, style)
 		return
 	}
-	r.put(columns[l]+2, s, style)
+	r.put(r.columns[l]+2, s, style)
 }
 
 // time writes the time in seconds in the left margin.
@@ -96,9 +78,9 @@ func (r *row) time(seconds float64, style *color.Color) {
 }
 
 // String returns the line, styled where there are styles, without spaces at its
-// end.
+// end and without what is beyond the width.
 func (r *row) String() string {
-	end := width
+	end := r.width
 	for end > 0 && r.text[end-1] == ' ' {
 		end--
 	}
@@ -117,3 +99,5 @@ func (r *row) String() string {
 	}
 	return b.String()
 }
+
+func length(s string) int { return utf8.RuneCountInString(s) }

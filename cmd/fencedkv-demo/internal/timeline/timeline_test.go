@@ -49,8 +49,13 @@ func everything(older, newer uint64) []event.Event {
 
 func draw(t *testing.T, colour bool, older, newer uint64) string {
 	t.Helper()
+	return drawWide(t, timeline.DefaultColumns, colour, older, newer)
+}
+
+func drawWide(t *testing.T, columns int, colour bool, older, newer uint64) string {
+	t.Helper()
 	var out strings.Builder
-	tl := timeline.New(&out, colour)
+	tl := timeline.New(&out, columns, colour)
 	for i, e := range everything(older, newer) {
 		e.AtMS = int64(i) * 7
 		if err := tl.Event(e); err != nil {
@@ -63,14 +68,105 @@ func draw(t *testing.T, colour bool, older, newer uint64) string {
 	return out.String()
 }
 
-func TestNoLineIsWiderThan79ColumnsHoweverLongTheTokens(t *testing.T) {
-	for _, seq := range []uint64{33, 1_796_051_484_515_944, math.MaxUint64 - 1} {
-		for line := range strings.Lines(draw(t, false, seq, seq+1)) {
-			if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > 79 {
-				t.Errorf("with token %d: %d columns, want at most 79: %s", seq, got, line)
+func TestNoLineIsWiderThanTheTerminalHoweverLongTheTokens(t *testing.T) {
+	for _, columns := range []int{-1, 1, 2, 30, 52, 53, 79, 80, 81, 120, 200, math.MaxInt} {
+		for _, seq := range []uint64{33, 1_796_051_484_515_944, math.MaxUint64 - 1} {
+			for line := range strings.Lines(drawWide(t, columns, false, seq, seq+1)) {
+				line = strings.TrimSuffix(line, "\n")
+				if got, most := utf8.RuneCountInString(line), max(columns-1, 1); got > most {
+					t.Errorf("%d columns, token %d: a line of %d, want at most %d: %s", columns, seq, got, most, line)
+				}
 			}
 		}
 	}
+}
+
+func TestTheLanesTakeTheWidthThereIs(t *testing.T) {
+	for columns, want := range map[int]int{53: 49, 80: 76, 120: 115, 200: 196} {
+		if got := lanesOf(t, drawWide(t, columns, false, 33, 34)); got[len(got)-1] != want {
+			t.Errorf("%d columns: the lanes stand at %v, want the last at %d", columns, got, want)
+		}
+	}
+}
+
+func TestNoTextBreaksALane(t *testing.T) {
+	for columns := 20; columns <= 130; columns++ {
+		for _, seq := range []uint64{33, 1_796_051_484_515_944, math.MaxUint64 - 1} {
+			out := drawWide(t, columns, false, seq, seq+1)
+			lanes := lanesOf(t, out)
+			for _, row := range rows(out) {
+				from, to := arrow(row)
+				for _, x := range lanes {
+					crossed := from < x && x < to // the arrow's text may cover it
+					if !crossed && (x >= len(row) || !strings.ContainsRune("│┃┊├┤", row[x])) {
+						t.Errorf("%d columns, token %d: lane %d is broken: %s", columns, seq, x, string(row))
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestFrom53ColumnsOnAllIsReadable(t *testing.T) {
+	for columns := 53; columns <= 200; columns++ {
+		out := drawWide(t, columns, false, 33, 34)
+		for _, want := range []string{"client A", "lock", "client B", "store", "33", "REFUSED: 33 is older than 34"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%d columns: the timeline lacks %q:\n%s", columns, want, out)
+			}
+		}
+		if strings.Contains(out, "…") {
+			t.Errorf("%d columns: a text is cut:\n%s", columns, out)
+		}
+	}
+}
+
+// A cut number keeps its end, where it differs from the next one.
+func TestACutTokenKeepsItsEnd(t *testing.T) {
+	out := drawWide(t, 53, false, 1_796_051_484_515_944, 1_796_051_484_515_945)
+	if want := "…4515944 "; !strings.Contains(out, want) {
+		t.Errorf("the timeline lacks %q:\n%s", want, out)
+	}
+}
+
+// rows are the lines with a time and lanes.
+func rows(out string) (rows [][]rune) {
+	for line := range strings.Lines(out) {
+		row := []rune(strings.TrimSuffix(line, "\n"))
+		if len(row) > 7 && row[6] == 's' && row[3] == '.' {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// arrow returns the first and the last column of the arrow in a row, or nothing
+// that is between two columns.
+func arrow(row []rune) (from, to int) {
+	from, to = -1, -1
+	for x, c := range row {
+		if from < 0 && (c == '├' || c == '◂') {
+			from, to = x, math.MaxInt // it may be cut off
+		}
+		if from >= 0 && (c == '┤' || c == '▸') {
+			to = x
+		}
+	}
+	return from, to
+}
+
+// lanesOf are the columns of the lanes, as the first row has them.
+func lanesOf(t *testing.T, out string) (lanes []int) {
+	t.Helper()
+	for x, c := range rows(out)[0] {
+		if c == '│' {
+			lanes = append(lanes, x)
+		}
+	}
+	if len(lanes) == 0 {
+		t.Fatalf("no lanes:\n%s", out)
+	}
+	return lanes
 }
 
 func TestARefusalShowsBothTokensOfAnyLength(t *testing.T) {
@@ -102,7 +198,7 @@ func TestPlainOutputIsColouredOutputWithoutItsCodes(t *testing.T) {
 }
 
 func TestAnErrorOfTheWriterIsReturned(t *testing.T) {
-	err := timeline.New(brokenWriter{}, false).Event(event.Event{Name: event.Started})
+	err := timeline.New(brokenWriter{}, timeline.DefaultColumns, false).Event(event.Event{Name: event.Started})
 	if !errors.Is(err, errBroken) {
 		t.Errorf("Event = %v, want %v", err, errBroken)
 	}
