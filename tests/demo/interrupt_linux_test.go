@@ -208,14 +208,40 @@ func TestCtrlCDoesNotWaitForASilentService(t *testing.T) {
 	}
 }
 
-func TestAReaderThatHasEnoughLeavesNoProcessAndNoFile(t *testing.T) {
-	s := start(t)
-	s.await(moment{"unfenced", "A acquired"})
-	s.stdout.Close()
-	if got := s.end(); got == 0 {
-		t.Errorf("status %d, want a failure", got)
+func TestAReaderThatHasEnoughEndsItQuietlyAndLeavesNothing(t *testing.T) {
+	for _, m := range []moment{{"unfenced", "A acquired"}, {"unfenced", "B acquiring"}} {
+		t.Run(m.step, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			s.await(m)
+			s.stdout.Close()
+			if got := s.end(); got != 141 || s.stderr.Len() > 0 {
+				t.Errorf("status %d, stderr %q; want 141 and nothing", got, s.stderr.String())
+			}
+			s.checkNothingLeft()
+		})
 	}
-	s.checkNothingLeft()
+}
+
+// A full disk is not a reader that has gone.
+func TestOutputThatCannotBeWrittenIsAnErrorThatNamesIt(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	cmd, tmp := command(t)
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = full, &stderr
+	if err := cmd.Run(); err != nil && !isExit(err) {
+		t.Fatal(err)
+	}
+	if got := cmd.ProcessState.ExitCode(); got != 1 || !strings.Contains(stderr.String(), "no space left") {
+		t.Errorf("status %d, stderr %q; want 1 and the reason", got, stderr.String())
+	}
+	if left := filesIn(t, tmp); len(left) > 0 {
+		t.Errorf("files left: %v", left)
+	}
 }
 
 func TestWithTheParentKilledByForceEvenAStoppedClientEnds(t *testing.T) {

@@ -56,7 +56,7 @@ func command(t *testing.T, args ...string) (cmd *exec.Cmd, tmp string) {
 	t.Cleanup(cancel)
 	tmp = t.TempDir()
 	cmd = exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "TMP="+tmp, "TEMP="+tmp, "NO_COLOR=")
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "TMP="+tmp, "TEMP="+tmp, "NO_COLOR=", "COLUMNS=")
 	return cmd, tmp
 }
 

@@ -32,14 +32,33 @@ func TestWithoutFlagsTheLossAndTheRefusalAreShownInPlainText(t *testing.T) {
 	if strings.ContainsRune(got.stdout, '\x1b') {
 		t.Error("the output in a pipe has escape codes")
 	}
-	for line := range strings.Lines(got.stdout) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
-			t.Errorf("%d columns, want at most 80: %s", n, line)
-		}
+	if n := widest(got.stdout); n != 79 {
+		t.Errorf("the output in a pipe is %d columns wide, want 79", n)
 	}
 	if t.Failed() {
 		t.Logf("the output was\n%s", got.stdout)
 	}
+}
+
+func TestCOLUMNSSetsTheWidth(t *testing.T) {
+	for value, want := range map[string]int{"60": 59, "132": 130, "1000": 199, "0": 79, "-5": 79, "wide": 79} {
+		t.Run(value, func(t *testing.T) {
+			t.Parallel()
+			cmd, _ := command(t, "--ttl=500ms")
+			cmd.Env = append(cmd.Env, "COLUMNS="+value)
+			out, err := cmd.Output()
+			if got := widest(string(out)); err != nil || got != want {
+				t.Errorf("COLUMNS=%s: %d columns, error %v; want %d", value, got, err, want)
+			}
+		})
+	}
+}
+
+func widest(out string) (columns int) {
+	for line := range strings.Lines(out) {
+		columns = max(columns, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+	}
+	return columns
 }
 
 func TestJSONIsTheWholePlayOneEventALine(t *testing.T) {

@@ -25,6 +25,8 @@ func TestStatus2ForWrongUsageAndStderrNamesIt(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--lock=consul://h:1", `no lock service "consul"; give memory, redis://`},
 		{"--lock=localhost", "no scheme; give memory"},
+		{"--lock=localhost:6379", "give redis://localhost:6379, or"},
+		{"--lock=u:hunter2@localhost:2181", "give zk://USER:PASSWORD@localhost:2181, or"},
 		{"--lock=redis://u:hunter2@h", `"h" is not host:port`},
 		{"--lock=redis://u:hunt%er2@h:1", "percent-encode"},
 		{"--lock=etcd://u:hunter2@h:1/path", "ends with a path"},

@@ -70,8 +70,9 @@ var kinds = map[string]kind{
 	"zk":     zooKeeper,
 }
 
+// scheme is what stands before "://", or memory.
 func (c Config) scheme() string {
-	scheme, _, found := strings.Cut(c.Address, ":")
+	scheme, _, found := strings.Cut(c.Address, "://")
 	if !found && scheme != "memory" {
 		return ""
 	}
@@ -79,16 +80,10 @@ func (c Config) scheme() string {
 }
 
 func (c Config) kind() (kind, error) {
-	k, ok := kinds[c.scheme()]
-	if !ok || c.scheme() == "memory" && c.Address != "memory" {
-		what := "it has no scheme"
-		if s := c.scheme(); s != "" {
-			what = fmt.Sprintf("there is no lock service %q", s)
-		}
-		return kind{}, fmt.Errorf("%w: --lock: %s; give memory, redis://host:port, rediss://host:port, "+
-			"etcd://host:port,... or zk://host:port,.../path", ErrUsage, what)
+	if k, ok := kinds[c.scheme()]; ok && (c.scheme() != "memory" || c.Address == "memory") {
+		return k, nil
 	}
-	return k, nil
+	return kind{}, fmt.Errorf("%w: --lock: %s", ErrUsage, c.unknown())
 }
 
 // InProcess tells whether the resource process grants the lock.

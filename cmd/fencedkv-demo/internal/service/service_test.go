@@ -66,6 +66,29 @@ func TestBadAddressesAreUsageErrorsThatHideThePassword(t *testing.T) {
 	}
 }
 
+func TestAnAddressWithoutASchemeGetsOneByItsPort(t *testing.T) {
+	for address, want := range map[string]string{
+		"localhost:6379":          "port 6379 is Redis's, so give redis://localhost:6379, or",
+		"10.0.0.1:2379,b:2379":    "port 2379 is etcd's, so give etcd://10.0.0.1:2379,b:2379, or",
+		"localhost:2181/path":     "port 2181 is ZooKeeper's, so give zk://localhost:2181, or",
+		"[::1]:6379":              "so give redis://[::1]:6379, or",
+		"u:secret@h:6379":         "so give redis://USER:PASSWORD@h:6379, or",
+		"u:sec/secret@h:6379":     "has no scheme; give memory, redis://",
+		"localhost:8500":          "has no scheme; give memory, redis://",
+		"redis:localhost":         "has no scheme; give memory, redis://",
+		"localhost":               "has no scheme; give memory, redis://",
+		"consul://localhost:6379": `no lock service "consul"; give memory, redis://`,
+		"memory://x":              "give memory alone",
+	} {
+		_, err := service.New(address, 0)
+		if !errors.Is(err, service.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("New(%q) = %v, want a usage error with %q", address, err, want)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("New(%q): the error shows the password: %v", address, err)
+		}
+	}
+}
+
 func TestLeaseTimesOutOfRangeAreUsageErrors(t *testing.T) {
 	for _, ttl := range []time.Duration{time.Nanosecond, service.MinTTL - 1, service.MaxTTL + 1} {
 		if _, err := service.New("memory", ttl); !errors.Is(err, service.ErrUsage) {
