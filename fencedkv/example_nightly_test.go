@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"sync"
 	"time"
 
@@ -18,13 +17,8 @@ import (
 // another has it. The record of the night, written under the lock's token, keeps
 // an instance that comes later from doing the work again.
 func Example_nightlyJob() {
-	path, remove := scratch()
+	store, remove := openScratch()
 	defer remove()
-	store, err := fencedkv.Open(path, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer store.Close()
 	job := store.Resource("nightly-job")
 	server := memlock.NewServer(nil) // in production a service that all instances reach
 

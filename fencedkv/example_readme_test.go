@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/fencedkv/fencedkv/fencedkv"
@@ -16,12 +14,8 @@ import (
 
 // The README's first lines of code.
 func Example() {
-	dir, err := os.MkdirTemp("", "fencedkv")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "accounts.db")
+	path, remove := scratch()
+	defer remove()
 	ctx := context.Background()
 	key := []byte("balance")
 
@@ -44,14 +38,9 @@ func Example() {
 
 // The README's second piece of code: a withdrawal under the lock of an adapter.
 func Example_withdraw() {
-	path, remove := scratch()
+	store, remove := openScratch()
 	defer remove()
 	ctx := context.Background()
-	store, err := fencedkv.Open(path, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer store.Close()
 	locker, err := memlock.New(nil) // in production redislock.Dial, etcdlock.Dial or zklock.Dial
 	if err != nil {
 		log.Fatal(err)

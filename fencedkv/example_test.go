@@ -23,6 +23,19 @@ func scratch() (path string, remove func()) {
 	return filepath.Join(dir, "accounts.db"), func() { os.RemoveAll(dir) }
 }
 
+// openScratch opens a store as the first example does, where it can be removed.
+func openScratch() (store *fencedkv.Store, remove func()) {
+	path, removePath := scratch()
+	store, err := fencedkv.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return store, func() {
+		store.Close()
+		removePath()
+	}
+}
+
 // Opening a store and writing to it with the token of a lock.
 func Example_openAndWrite() {
 	path, remove := scratch()
@@ -56,20 +69,15 @@ func Example_openAndWrite() {
 // A lock client of any kind will do if it gives a number that grows with every
 // grant.
 func Example_anyLockClient() {
-	path, remove := scratch()
+	store, remove := openScratch()
 	defer remove()
 	ctx := context.Background()
-	store, err := fencedkv.Open(path, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer store.Close()
 	account := store.Resource("accounts/42")
 
 	var revision uint64 = 34 // what the client calls revision, epoch, index, ...
 	fmt.Println(account.Put(ctx, fence.Number(revision), []byte("balance"), []byte("70")))
 
-	err = account.Put(ctx, fence.Number(33), []byte("balance"), []byte("50"))
+	err := account.Put(ctx, fence.Number(33), []byte("balance"), []byte("50"))
 	fmt.Println(errors.Is(err, fence.ErrStale))
 	// Output:
 	// <nil>
@@ -79,14 +87,9 @@ func Example_anyLockClient() {
 // A refusal says what was offered and what was admitted before. The work is not
 // to be repeated with the same token: whoever holds the lock now does it.
 func Example_refusal() {
-	path, remove := scratch()
+	store, remove := openScratch()
 	defer remove()
 	ctx := context.Background()
-	store, err := fencedkv.Open(path, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer store.Close()
 	account := store.Resource("accounts/42")
 
 	a := fence.Token{Lineage: "locks/accounts/42", Seq: 33, Holder: "client-a"}
@@ -95,7 +98,7 @@ func Example_refusal() {
 		log.Fatal(err)
 	}
 
-	err = account.Put(ctx, a, []byte("balance"), []byte("50"))
+	err := account.Put(ctx, a, []byte("balance"), []byte("50"))
 	var rejected *fence.RejectedError
 	switch {
 	case errors.As(err, &rejected) && errors.Is(err, fence.ErrStale):
@@ -112,13 +115,8 @@ func Example_refusal() {
 
 // Update reads and writes in one transaction.
 func ExampleResource_Update() {
-	path, remove := scratch()
+	store, remove := openScratch()
 	defer remove()
-	store, err := fencedkv.Open(path, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer store.Close()
 	visits := store.Resource("visits")
 
 	for range 3 {
@@ -141,14 +139,9 @@ func ExampleResource_Update() {
 
 // View reads a consistent snapshot, here the newest two entries.
 func ExampleResource_View() {
-	path, remove := scratch()
+	store, remove := openScratch()
 	defer remove()
 	ctx := context.Background()
-	store, err := fencedkv.Open(path, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer store.Close()
 	journal := store.Resource("journal")
 	for _, day := range []string{"2026-01-30", "2026-01-31", "2026-02-01", "2026-02-02"} {
 		if err := journal.Put(ctx, fence.Number(1), []byte(day), []byte("done")); err != nil {
@@ -156,7 +149,7 @@ func ExampleResource_View() {
 		}
 	}
 
-	err = journal.View(ctx, func(_ context.Context, tx *fencedkv.ReadTx) error {
+	err := journal.View(ctx, func(_ context.Context, tx *fencedkv.ReadTx) error {
 		for kv, err := range tx.Scan(fencedkv.Range{Prefix: []byte("2026-"), Reverse: true, Limit: 2}) {
 			if err != nil {
 				return err
@@ -175,20 +168,15 @@ func ExampleResource_View() {
 
 // A transfer between two accounts, of which each has a lock of its own.
 func ExampleStore_Update() {
-	path, remove := scratch()
+	store, remove := openScratch()
 	defer remove()
 	ctx := context.Background()
-	store, err := fencedkv.Open(path, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer store.Close()
 
 	claims := []fencedkv.Claim{
 		{Resource: "accounts/42", Token: fence.Number(7)},
 		{Resource: "accounts/43", Token: fence.Number(12)},
 	}
-	err = store.Update(ctx, claims, func(_ context.Context, tx *fencedkv.MultiTx) error {
+	err := store.Update(ctx, claims, func(_ context.Context, tx *fencedkv.MultiTx) error {
 		for name, balance := range map[string]string{"accounts/42": "70", "accounts/43": "130"} {
 			account, err := tx.Resource(name)
 			if err != nil {
@@ -213,14 +201,9 @@ func ExampleStore_Update() {
 
 // Exclusive does what a holder has to do in the right order.
 func ExampleResource_Exclusive() {
-	path, remove := scratch()
+	store, remove := openScratch()
 	defer remove()
 	ctx := context.Background()
-	store, err := fencedkv.Open(path, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer store.Close()
 	locker, err := memlock.New(nil) // or a Redis, etcd or ZooKeeper one
 	if err != nil {
 		log.Fatal(err)

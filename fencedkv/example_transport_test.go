@@ -16,13 +16,8 @@ import (
 // The store is open in one process, and the holders of the lock are others: the
 // token travels with each request, in its text form.
 func Example_overHTTP() {
-	path, remove := scratch()
+	store, remove := openScratch()
 	defer remove()
-	store, err := fencedkv.Open(path, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer store.Close()
 
 	// The process that has the store.
 	handler := func(w http.ResponseWriter, r *http.Request) {
