@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 
-	"github.com/fencedkv/fencedkv/fencedkv"
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
 )
 
