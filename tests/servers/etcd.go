@@ -34,22 +34,15 @@ type Etcd struct{ *instance }
 func StartEtcd(t testing.TB, opts *EtcdOptions) *Etcd {
 	t.Helper()
 	s, err := newEtcd(t.Context(), opts)
-	if err != nil {
-		unavailable(t, err)
-	}
-	s.own(t)
-	return &Etcd{s}
+	return &Etcd{own(t, s, err)}
 }
 
 func newEtcd(ctx context.Context, opts *EtcdOptions) (*instance, error) {
-	if opts == nil {
-		opts = &EtcdOptions{}
-	}
 	path, err := provision.Etcd(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	return newInstance(&etcdProgram{path: path, opts: *opts})
+	return newInstance(&etcdProgram{path: path, opts: orDefaults(opts)})
 }
 
 type etcdProgram struct {

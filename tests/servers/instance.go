@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,6 +28,20 @@ type program interface {
 	command(dir string, port int) (*exec.Cmd, error)
 	// ready asks the server on addr once; nil means it serves.
 	ready(ctx context.Context, addr string) error
+}
+
+// orDefaults are the options given, or none.
+func orDefaults[T any](opts *T) T {
+	if opts == nil {
+		opts = new(T)
+	}
+	return *opts
+}
+
+// writeConfig writes a server's configuration into dir and returns its path.
+func writeConfig(dir, name string, lines []string) (string, error) {
+	path := filepath.Join(dir, name)
+	return path, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
 }
 
 // instance is a server with its address and directory through all its runs.
@@ -61,8 +77,12 @@ func newInstance(prog program) (*instance, error) {
 	return s, nil
 }
 
-// own gives the instance to the test.
-func (s *instance) own(t testing.TB) {
+// own gives the instance to the test, unless it could not be started.
+func own(t testing.TB, s *instance, err error) *instance {
+	t.Helper()
+	if err != nil {
+		unavailable(t, err)
+	}
 	t.Cleanup(func() {
 		s.mu.Lock()
 		p := s.proc
@@ -77,6 +97,7 @@ func (s *instance) own(t testing.TB) {
 			t.Errorf("servers: %v", err)
 		}
 	})
+	return s
 }
 
 func (s *instance) destroy() error {

@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/fencedkv/fencedkv/tests/internal/provision"
@@ -36,22 +34,15 @@ type Redis struct{ *instance }
 func StartRedis(t testing.TB, opts *RedisOptions) *Redis {
 	t.Helper()
 	s, err := newRedis(t.Context(), opts)
-	if err != nil {
-		unavailable(t, err)
-	}
-	s.own(t)
-	return &Redis{s}
+	return &Redis{own(t, s, err)}
 }
 
 func newRedis(ctx context.Context, opts *RedisOptions) (*instance, error) {
-	if opts == nil {
-		opts = &RedisOptions{}
-	}
 	path, err := provision.Redis(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	return newInstance(&redisProgram{path: path, opts: *opts})
+	return newInstance(&redisProgram{path: path, opts: orDefaults(opts)})
 }
 
 type redisProgram struct {
@@ -84,8 +75,8 @@ func (r *redisProgram) command(dir string, port int) (*exec.Cmd, error) {
 		lines = append(lines, fmt.Sprintf("requirepass %q", r.opts.Password))
 	}
 	lines = append(lines, r.opts.Config...)
-	conf := filepath.Join(dir, "redis.conf")
-	if err := os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+	conf, err := writeConfig(dir, "redis.conf", lines)
+	if err != nil {
 		return nil, err
 	}
 	return exec.Command(r.path, conf), nil

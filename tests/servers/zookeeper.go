@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -37,22 +36,15 @@ type ZooKeeper struct{ *instance }
 func StartZooKeeper(t testing.TB, opts *ZooKeeperOptions) *ZooKeeper {
 	t.Helper()
 	s, err := newZooKeeper(t.Context(), opts)
-	if err != nil {
-		unavailable(t, err)
-	}
-	s.own(t)
-	return &ZooKeeper{s}
+	return &ZooKeeper{own(t, s, err)}
 }
 
 func newZooKeeper(ctx context.Context, opts *ZooKeeperOptions) (*instance, error) {
-	if opts == nil {
-		opts = &ZooKeeperOptions{}
-	}
 	java, err := provision.ZooKeeper(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	return newInstance(&zooKeeperProgram{java: java, opts: *opts})
+	return newInstance(&zooKeeperProgram{java: java, opts: orDefaults(opts)})
 }
 
 type zooKeeperProgram struct {
@@ -87,8 +79,8 @@ func (z *zooKeeperProgram) command(dir string, port int) (*exec.Cmd, error) {
 		lines = append(lines, "clientPortAddress=127.0.0.1", fmt.Sprintf("clientPort=%d", port))
 	}
 	lines = append(lines, z.opts.Config...)
-	conf := filepath.Join(dir, "zoo.cfg")
-	if err := os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+	conf, err := writeConfig(dir, "zoo.cfg", lines)
+	if err != nil {
 		return nil, err
 	}
 	args := []string{
