@@ -1,56 +1,67 @@
 package engine
 
-import (
-	"bytes"
-
-	"go.etcd.io/bbolt"
-)
+import "bytes"
 
 // absent returns nil if the bucket's records on both sides of key are sound and
 // enclose it, and how many there are.
-func (s *Snapshot) absent(bucket *bbolt.Bucket, key []byte, sound func(k, v []byte) error) (int, error) {
-	c := bucket.Cursor()
+func (s *Snapshot) absent(b *bucket, key []byte, sound func(k, v []byte) error) (int, error) {
+	c := b.cursor()
 	n := 0
-	check := func(k, v []byte, further func() ([]byte, []byte), order int) error {
+	check := func(k, v []byte, further step, order int) error {
 		if k == nil {
 			return nil
 		}
 		n++
 		if bytes.Compare(k, key) != order {
-			return s.misplaced(bucket, k, "it is out of order")
+			return s.misplaced(b, k, "it is out of order")
 		}
-		return s.border(bucket, k, v, further, order, sound)
+		return s.border(b, k, v, further, order, sound)
 	}
-	next, v := c.Seek(key)
+	next, v, err := c.Seek(key)
+	if err != nil {
+		return n, err
+	}
 	if err := check(next, v, c.Next, 1); err != nil {
 		return n, err
 	}
 	var prev []byte
 	if next == nil {
-		prev, v = c.Last()
+		prev, v, err = c.Last()
 	} else {
-		c.Seek(key)
-		prev, v = c.Prev()
+		if _, _, err := c.Seek(key); err != nil {
+			return n, err
+		}
+		prev, v, err = c.Prev()
+	}
+	if err != nil {
+		return n, err
 	}
 	return n, check(prev, v, c.Prev, -1)
 }
+
+// step is a move of a cursor.
+type step = func() (key, record []byte, err error)
 
 // border returns nil if the record at k, beyond which something is not there, is
 // sound. A flipped bit can also show a sound record in the wrong place, so that
 // the order must hold one record further: order is 1 if that has a higher key,
 // -1 if it has a lower one.
-func (s *Snapshot) border(bucket *bbolt.Bucket, k, v []byte, further func() ([]byte, []byte), order int, sound func(k, v []byte) error) error {
+func (s *Snapshot) border(b *bucket, k, v []byte, further step, order int, sound func(k, v []byte) error) error {
 	if err := sound(k, v); err != nil {
 		return err
 	}
-	if beyond, _ := further(); beyond != nil && bytes.Compare(beyond, k) != order {
-		return s.misplaced(bucket, beyond, "it is out of order")
+	beyond, _, err := further()
+	if err != nil {
+		return err
+	}
+	if beyond != nil && bytes.Compare(beyond, k) != order {
+		return s.misplaced(b, beyond, "it is out of order")
 	}
 	return nil
 }
 
-func (s *Snapshot) misplaced(bucket *bbolt.Bucket, key []byte, problem string) error {
-	if bucket == s.marks {
+func (s *Snapshot) misplaced(b *bucket, key []byte, problem string) error {
+	if b == &s.marks {
 		return s.damagedMark(string(key), problem)
 	}
 	resource, k, err := DecodeKey(key)

@@ -151,7 +151,10 @@ func (b *batch) apply(raises []raise, t *Tx) (spoiled bool, err error) {
 func (s *Snapshot) applyWrite(resource string, p pending, values *Tally) (changed bool, err error) {
 	key := []byte(p.key)
 	at := EncodeKey(resource, key)
-	old := s.data.Get(at)
+	old, err := s.data.Get(at)
+	if err != nil {
+		return false, err
+	}
 	values.replace(old, p.record)
 	if p.record == nil {
 		err = s.data.Delete(at)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-
-	"go.etcd.io/bbolt"
 )
 
 // Header returns the header record.
@@ -38,7 +36,7 @@ func (s *Snapshot) Check(ctx context.Context) error {
 const checkEvery = 256
 
 func (s *Snapshot) checkMarks(ctx context.Context, h Header) error {
-	return s.checkTally(ctx, "marks", s.marks, h.Marks, func(k, record []byte) error {
+	return s.checkTally(ctx, "marks", &s.marks, h.Marks, func(k, record []byte) error {
 		_, err := s.decodeMark(string(k), record)
 		return err
 	})
@@ -46,7 +44,7 @@ func (s *Snapshot) checkMarks(ctx context.Context, h Header) error {
 
 func (s *Snapshot) checkValues(ctx context.Context, h Header) error {
 	last := ""
-	return s.checkTally(ctx, "values", s.data, h.Values, func(k, record []byte) error {
+	return s.checkTally(ctx, "values", &s.data, h.Values, func(k, record []byte) error {
 		if err := s.soundValue(k, record); err != nil {
 			return err
 		}
@@ -55,18 +53,19 @@ func (s *Snapshot) checkValues(ctx context.Context, h Header) error {
 			return nil
 		}
 		last = resource
-		if s.marks.Get([]byte(resource)) == nil {
+		mark, err := s.marks.Get([]byte(resource))
+		if err == nil && mark == nil {
 			return s.damagedMark(resource, "it is missing, but the resource holds data")
 		}
-		return nil
+		return err
 	})
 }
 
 // checkTally compares the records of a bucket with their tally. sound, which may
 // be nil, is called with each.
-func (s *Snapshot) checkTally(ctx context.Context, what string, bucket *bbolt.Bucket, want Tally, sound func(k, record []byte) error) error {
+func (s *Snapshot) checkTally(ctx context.Context, what string, b *bucket, want Tally, sound func(k, record []byte) error) error {
 	var have Tally
-	err := s.walk(ctx, bucket, func(k, record []byte) error {
+	err := s.walk(ctx, b, func(k, record []byte) error {
 		have.replace(nil, record)
 		if sound == nil {
 			return nil
@@ -86,7 +85,7 @@ func (s *Snapshot) checkTally(ctx context.Context, what string, bucket *bbolt.Bu
 
 // walk calls fn, which must not keep its arguments, with every record of a
 // bucket in order.
-func (s *Snapshot) walk(ctx context.Context, bucket *bbolt.Bucket, fn func(k, record []byte) error) error {
+func (s *Snapshot) walk(ctx context.Context, b *bucket, fn func(k, record []byte) error) error {
 	var last []byte
 	for {
 		if err := ctx.Err(); err != nil {
@@ -94,26 +93,29 @@ func (s *Snapshot) walk(ctx context.Context, bucket *bbolt.Bucket, fn func(k, re
 		}
 		done := false
 		err := s.do(0, func() error {
-			c := bucket.Cursor()
-			k, v := c.First()
+			c := b.cursor()
+			move := c.First
 			if last != nil {
-				c.Seek(last)
-				k, v = c.Next()
+				if _, _, err := c.Seek(last); err != nil {
+					return err
+				}
+				move = c.Next
 			}
+			k, v, err := move()
 			for range checkEvery {
-				if done = k == nil; done {
-					return nil
+				if done = k == nil; done || err != nil {
+					return err
 				}
 				if last != nil && bytes.Compare(k, last) <= 0 {
-					return s.misplaced(bucket, k, "it is out of order")
+					return s.misplaced(b, k, "it is out of order")
 				}
 				if err := fn(k, v); err != nil {
 					return err
 				}
 				last = append(last[:0], k...)
-				k, v = c.Next()
+				k, v, err = c.Next()
 			}
-			return nil
+			return err
 		})
 		if err != nil || done {
 			return err

@@ -90,7 +90,7 @@ func (e *Engine) load(lostCommit bool) error {
 			}
 		}
 		if h.Values.Count <= checkAtOpen {
-			return s.checkTally(context.Background(), "values", s.data, h.Values, nil)
+			return s.checkTally(context.Background(), "values", &s.data, h.Values, nil)
 		}
 		return nil
 	})
@@ -155,14 +155,33 @@ func (e *Engine) begin(writable bool) (*Snapshot, error) {
 	if err := e.usable(); err != nil {
 		return nil, err
 	}
-	tx, err := e.file.Begin(writable)
-	if err != nil {
-		if _, ok := errors.AsType[*boltfile.CommitError](err); ok {
-			err = fmt.Errorf("%w: %w", ErrFailed, err)
+	s := &Snapshot{file: e.file, path: e.path}
+	if !writable {
+		state, err := e.file.Acquire()
+		if err != nil {
+			return nil, unusable(err)
 		}
-		return nil, err
+		s.state, s.id, s.root = state, state.ID(), state.Root()
+		return s, nil
 	}
-	return &Snapshot{file: e.file, path: e.path, id: tx.ID(), tx: tx}, nil
+	tx, err := e.file.Begin(true)
+	if err != nil {
+		return nil, unusable(err)
+	}
+	s.tx, s.id = tx, tx.ID()
+	if s.root, err = e.file.Base(tx); err != nil {
+		return nil, errors.Join(err, s.end())
+	}
+	return s, nil
+}
+
+// unusable adds ErrFailed to the error of a transaction that did not begin because
+// of a commit that failed.
+func unusable(err error) error {
+	if _, ok := errors.AsType[*boltfile.CommitError](err); ok {
+		return fmt.Errorf("%w: %w", ErrFailed, err)
+	}
+	return err
 }
 
 // fail refuses all further calls. The first cause is kept.

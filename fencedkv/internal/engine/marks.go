@@ -18,7 +18,10 @@ func (s *Snapshot) Mark(resource string) (m fence.Mark, err error) {
 
 // mark returns a mark and its record, which lives as long as the transaction.
 func (s *Snapshot) mark(resource string) (fence.Mark, []byte, error) {
-	record := s.marks.Get([]byte(resource))
+	record, err := s.marks.Get([]byte(resource))
+	if err != nil {
+		return fence.Mark{}, nil, err
+	}
 	if record == nil {
 		return fence.Mark{}, nil, s.noMark(resource)
 	}
@@ -41,7 +44,7 @@ func (s *Snapshot) decodeMark(resource string, record []byte) (fence.Mark, error
 // place, the resource must hold no data, and a store without a record must say
 // in its header that it has none.
 func (s *Snapshot) noMark(resource string) error {
-	neighbours, err := s.absent(s.marks, []byte(resource), func(k, v []byte) error {
+	neighbours, err := s.absent(&s.marks, []byte(resource), func(k, v []byte) error {
 		_, err := s.decodeMark(string(k), v)
 		return err
 	})
@@ -59,10 +62,11 @@ func (s *Snapshot) noMark(resource string) error {
 		return s.damagedMark(resource, fmt.Sprintf("it is missing, and so are others: the header counts %d marks", h.Marks.Count))
 	}
 	prefix := appendPrefix(nil, resource)
-	if k, _ := s.data.Cursor().Seek(prefix); bytes.HasPrefix(k, prefix) {
+	k, _, err := s.data.cursor().Seek(prefix)
+	if err == nil && bytes.HasPrefix(k, prefix) {
 		return s.damagedMark(resource, "it is missing, but the resource holds data")
 	}
-	return nil
+	return err
 }
 
 // Marked is a resource and its mark.
@@ -75,19 +79,23 @@ type Marked struct {
 // one of the page before, or from the first if that is empty.
 func (s *Snapshot) Marks(after string, n int) (page []Marked, err error) {
 	err = s.do(inMarks, func() error {
-		c := s.marks.Cursor()
-		k, v := c.First()
+		c := s.marks.cursor()
+		k, v, err := c.First()
 		if after != "" {
 			// Marks are never deleted, so what a page ended with is there.
-			if k, _ = c.Seek([]byte(after)); string(k) != after {
+			k, _, err = c.Seek([]byte(after))
+			switch {
+			case err != nil:
+				return err
+			case string(k) != after:
 				return s.damagedMark(after, "it was there and is missing")
 			}
-			k, v = c.Next()
+			k, v, err = c.Next()
 		}
-		for ; k != nil && len(page) < n; k, v = c.Next() {
+		for ; err == nil && k != nil && len(page) < n; k, v, err = c.Next() {
 			resource := string(k)
 			if resource <= after {
-				return s.misplaced(s.marks, k, "it is out of order")
+				return s.misplaced(&s.marks, k, "it is out of order")
 			}
 			m, err := s.decodeMark(resource, v)
 			if err != nil {
@@ -96,7 +104,7 @@ func (s *Snapshot) Marks(after string, n int) (page []Marked, err error) {
 			page = append(page, Marked{resource, m})
 			after = resource
 		}
-		return nil
+		return err
 	})
 	return page, err
 }

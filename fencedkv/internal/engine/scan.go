@@ -3,8 +3,6 @@ package engine
 import (
 	"bytes"
 	"iter"
-
-	"go.etcd.io/bbolt"
 )
 
 // KV is a key and its value, both copies.
@@ -62,7 +60,7 @@ type scanner struct {
 	reverse  bool
 	lo, hi   []byte // what is left: [lo, hi), hi nil for open
 
-	cursor      *bbolt.Cursor
+	cursor      cursor
 	key, record []byte // the stored record that comes next; key nil at the end
 }
 
@@ -75,8 +73,8 @@ func (sc *scanner) step(s *Snapshot, o *overlay) (kv KV, ok bool, err error) {
 		if err := sc.checkStart(s); err != nil {
 			return KV{}, false, err
 		}
-		sc.cursor = s.data.Cursor()
-		first := func() (k, v []byte) { return sc.first(sc.cursor, !sc.reverse) }
+		sc.cursor = s.data.cursor()
+		first := func() (k, v []byte, err error) { return sc.first(sc.cursor, !sc.reverse) }
 		if err := sc.load(s, first); err != nil {
 			return KV{}, false, err
 		}
@@ -138,7 +136,7 @@ func (sc *scanner) pending(o *overlay) (p pending, found bool) {
 
 // first moves a cursor to one of the two records between which the scan begins:
 // the one above, or the one below. The scan's own first record is the one ahead.
-func (sc *scanner) first(c *bbolt.Cursor, above bool) (k, v []byte) {
+func (sc *scanner) first(c cursor, above bool) (k, v []byte, err error) {
 	edge := EncodeKey(sc.resource, sc.lo)
 	if sc.reverse {
 		edge = EncodeKey(sc.resource, sc.hi)
@@ -146,17 +144,17 @@ func (sc *scanner) first(c *bbolt.Cursor, above bool) (k, v []byte) {
 			edge = successor(edge) // never nil: the length in front is below 0xffff
 		}
 	}
-	k, v = c.Seek(edge)
+	k, v, err = c.Seek(edge)
 	switch {
-	case above:
-		return k, v
+	case above || err != nil:
+		return k, v, err
 	case k == nil:
 		return c.Last()
 	}
 	return c.Prev()
 }
 
-func (sc *scanner) advance() (k, v []byte) {
+func (sc *scanner) advance() (k, v []byte, err error) {
 	if sc.reverse {
 		return sc.cursor.Prev()
 	}
@@ -166,38 +164,38 @@ func (sc *scanner) advance() (k, v []byte) {
 // load moves the cursor and takes what it finds as the next stored record. One
 // that lies ahead of the range ends the scan, if it is believable that nothing
 // of the range is missing before it.
-func (sc *scanner) load(s *Snapshot, move func() (k, v []byte)) error {
-	k, v := move()
+func (sc *scanner) load(s *Snapshot, move step) error {
+	k, v, err := move()
 	sc.key, sc.record = nil, nil
-	if k == nil {
-		return nil
+	if k == nil || err != nil {
+		return err
 	}
 	switch side := sc.side(k); side {
 	case 0:
 		sc.key, sc.record = k[len(sc.prefix):], v
 		return nil
 	case sc.ahead():
-		return s.border(s.data, k, v, sc.advance, side, s.soundValue)
+		return s.border(&s.data, k, v, sc.advance, side, s.soundValue)
 	}
-	return s.misplaced(s.data, k, "it is out of order")
+	return s.misplaced(&s.data, k, "it is out of order")
 }
 
 // checkStart looks at the record behind the range: a flipped bit can have moved
 // a record there, or the search, so that the scan would begin too late.
 func (sc *scanner) checkStart(s *Snapshot) error {
-	c := s.data.Cursor()
+	c := s.data.cursor()
 	further := c.Prev
 	if sc.reverse {
 		further = c.Next
 	}
-	k, v := sc.first(c, sc.reverse)
+	k, v, err := sc.first(c, sc.reverse)
 	switch {
-	case k == nil:
-		return nil
+	case k == nil || err != nil:
+		return err
 	case sc.side(k) != -sc.ahead():
-		return s.misplaced(s.data, k, "it is out of order")
+		return s.misplaced(&s.data, k, "it is out of order")
 	}
-	return s.border(s.data, k, v, further, -sc.ahead(), s.soundValue)
+	return s.border(&s.data, k, v, further, -sc.ahead(), s.soundValue)
 }
 
 // ahead is the side on which a scan ends.

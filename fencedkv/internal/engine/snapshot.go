@@ -18,7 +18,8 @@ var (
 	dataBucket   = []byte("data")
 )
 
-// Snapshot reads one bbolt transaction. All methods may be called concurrently,
+// Snapshot reads a durable state of the file, or what a write transaction has
+// made of it. All methods may be called concurrently,
 // and after its end they return ErrTxDone: memory that bbolt has given back is
 // never touched. What they return is a copy.
 type Snapshot struct {
@@ -26,9 +27,13 @@ type Snapshot struct {
 	path string
 	id   int // of the transaction
 
-	mu                  sync.Mutex
-	tx                  *bbolt.Tx     // nil when it has ended
-	header, marks, data *bbolt.Bucket // nil until find has found them
+	mu    sync.Mutex
+	state *boltfile.State // what is read; nil for a write transaction, and at the end
+	tx    *bbolt.Tx       // the write transaction; nil if there is none, and at the end
+	root  boltfile.Tree   // the root bucket as the last commit left it
+
+	found               buckets
+	header, marks, data bucket
 }
 
 // buckets is a set of the file's buckets.
@@ -46,7 +51,7 @@ const (
 func (s *Snapshot) do(want buckets, fn func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tx == nil {
+	if s.tx == nil && s.state == nil {
 		return ErrTxDone
 	}
 	return boltfile.Guard(s.path, func() error {
@@ -63,23 +68,36 @@ func (s *Snapshot) openAll() error { return s.do(inAll, func() error { return ni
 // find finds the buckets in want, once: to find one costs as much as to read a
 // record of it.
 func (s *Snapshot) find(want buckets) error {
+	if want&^s.found == 0 {
+		return nil
+	}
 	var missing []string
 	for _, b := range [...]struct {
 		in   buckets
 		name []byte
-		at   **bbolt.Bucket
+		at   *bucket
 	}{{inHeader, headerBucket, &s.header}, {inMarks, marksBucket, &s.marks}, {inData, dataBucket, &s.data}} {
-		if want&b.in == 0 || *b.at != nil {
+		if want&^s.found&b.in == 0 {
 			continue
 		}
-		if *b.at = s.tx.Bucket(b.name); *b.at == nil {
+		tree, there, err := s.root.Bucket(b.name)
+		switch {
+		case err != nil:
+			return err
+		case !there:
 			missing = append(missing, strconv.Quote(string(b.name)))
+			continue
 		}
+		*b.at = bucket{tree: tree}
+		if s.tx != nil {
+			b.at.written = s.tx.Bucket(b.name)
+		}
+		s.found |= b.in
 	}
 	switch {
 	case len(missing) == 0:
 		return nil
-	case len(missing) > 1 && want == inAll && s.header == nil:
+	case len(missing) > 1 && want == inAll && s.found&inHeader == 0:
 		// One of the other two may be a bucket of somebody else.
 		return &boltfile.FormatError{Path: s.path, Detail: "it is a bbolt file, but no store of fencedkv"}
 	}
@@ -91,12 +109,15 @@ func (s *Snapshot) find(want buckets) error {
 func (s *Snapshot) end() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tx := s.tx
-	if tx == nil {
-		return nil
+	tx, state := s.tx, s.state
+	s.tx, s.state = nil, nil
+	switch {
+	case tx != nil:
+		return s.file.Rollback(tx)
+	case state != nil:
+		return state.Release()
 	}
-	s.tx = nil
-	return s.file.Rollback(tx)
+	return nil
 }
 
 // commit makes durable what was written. It ends the transaction.
@@ -109,7 +130,11 @@ func (s *Snapshot) commit() error {
 }
 
 func (s *Snapshot) readHeader() (Header, error) {
-	h, err := DecodeHeader(s.header.Get(headerKey))
+	record, err := s.header.Get(headerKey)
+	if err != nil {
+		return Header{}, err
+	}
+	h, err := DecodeHeader(record)
 	switch {
 	case errors.Is(err, errFormat):
 		err = &boltfile.FormatError{Path: s.path, Detail: err.Error()}

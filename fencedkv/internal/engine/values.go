@@ -4,11 +4,14 @@ package engine
 func (s *Snapshot) Get(resource string, key []byte) (value []byte, err error) {
 	err = s.do(inData, func() error {
 		at := EncodeKey(resource, key)
-		record := s.data.Get(at)
+		record, err := s.data.Get(at)
+		if err != nil {
+			return err
+		}
 		if record == nil {
 			// As with a mark, a missing record is believed only if its
 			// neighbours are sound.
-			if _, err := s.absent(s.data, at, s.soundValue); err != nil {
+			if _, err := s.absent(&s.data, at, s.soundValue); err != nil {
 				return err
 			}
 			return ErrNotFound
@@ -34,7 +37,7 @@ func (s *Snapshot) decodeValue(resource string, key, record []byte) ([]byte, err
 func (s *Snapshot) soundValue(k, v []byte) error {
 	resource, key, err := DecodeKey(k)
 	if err != nil {
-		return s.misplaced(s.data, k, "")
+		return s.misplaced(&s.data, k, "")
 	}
 	_, err = s.decodeValue(resource, key, v)
 	return err
