@@ -1,0 +1,151 @@
+package damage_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// workers is how many child processes examine at a time.
+const workers = 2
+
+// patience is how long one damage may be examined.
+const patience = 2 * time.Minute
+
+// examine has all of a list examined, and calls result for each, one at a time.
+func (c *corpus) examine(t *testing.T, k kind, list []int, result func(n int, v verdict)) {
+	t.Helper()
+	text, err := json.Marshal(c)
+	must(t, err)
+	const at = 500 // in a task
+	tasks := make(chan []int)
+	var (
+		mu sync.Mutex
+		wg sync.WaitGroup
+	)
+	for range workers {
+		wg.Go(func() {
+			w := &child{env: workerEnv + "=" + string(text)}
+			defer w.end()
+			for list := range tasks {
+				for len(list) > 0 {
+					done, err := w.do(task{k, list}, func(n int, v verdict) {
+						mu.Lock()
+						defer mu.Unlock()
+						result(n, v)
+					})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					list = list[done:]
+				}
+			}
+		})
+	}
+	for len(list) > 0 {
+		n := min(at, len(list))
+		tasks <- list[:n]
+		list = list[n:]
+	}
+	close(tasks)
+	wg.Wait()
+}
+
+// child is a worker process. One that has died is started again.
+type child struct {
+	env    string
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	stderr bytes.Buffer
+}
+
+func (w *child) start() error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	w.stderr.Reset()
+	w.cmd = exec.Command(exe)
+	w.cmd.Env = append(os.Environ(), w.env)
+	w.cmd.Stderr = &w.stderr
+	if w.in, err = w.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	out, err := w.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	w.out = bufio.NewReader(out)
+	return w.cmd.Start()
+}
+
+// do has a task done and returns how many of it are: not all, if the worker died
+// of the last.
+func (w *child) do(t task, result func(int, verdict)) (done int, err error) {
+	if w.cmd == nil {
+		if err := w.start(); err != nil {
+			return 0, err
+		}
+	}
+	dead := false
+	in := w.in
+	go fmt.Fprintln(in, t) // the worker may die before it has read all
+	for _, n := range t.list {
+		late := time.AfterFunc(patience, func() { w.cmd.Process.Kill() })
+		line, err := w.out.ReadString('\n')
+		v := verdict{}
+		if inTime := late.Stop(); err != nil {
+			dead = true
+			v = w.dead(inTime)
+		} else if v, err = parseVerdict(line); err != nil {
+			return done, err
+		}
+		result(n, v)
+		done++
+		if dead {
+			break
+		}
+	}
+	return done, nil
+}
+
+func (w *child) dead(inTime bool) verdict {
+	_ = w.cmd.Wait()
+	w.cmd = nil
+	if !inTime {
+		return verdict{hang, "killed after " + patience.String()}
+	}
+	for line := range strings.Lines(w.stderr.String()) {
+		if line = strings.TrimSpace(line); line != "" {
+			return verdict{crash, line}
+		}
+	}
+	return verdict{crash, "no output"}
+}
+
+func (w *child) end() {
+	if w.cmd != nil {
+		w.in.Close()
+		_ = w.cmd.Wait()
+	}
+}
+
+func parseVerdict(line string) (verdict, error) {
+	number, detail, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 || n >= int(classes) {
+		return verdict{}, fmt.Errorf("a worker said %q", line)
+	}
+	return verdict{class(n), detail}, nil
+}
