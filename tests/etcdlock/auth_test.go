@@ -2,18 +2,9 @@ package etcdlock_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"io"
-	"math/big"
-	"net"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -37,7 +28,7 @@ func TestUserWithPermissionOnThePrefixOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { closeLocker(t, l) })
+		t.Cleanup(func() { bounded.Close(t, l) })
 		return l
 	}
 
@@ -129,86 +120,20 @@ func protect(t *testing.T, s *site, user, password string) {
 
 func TestDialSpeaksTLS(t *testing.T) {
 	t.Parallel()
-	s := shared(t)
-	addr, roots := terminateTLS(t, s.addr)
-	opts := s.options()
-	opts.TLS = &tls.Config{RootCAs: roots}
-	l, err := etcdlock.Dial("etcds://"+addr, opts)
+	certificate := servers.NewCertificate(t)
+	address := "etcds://" + servers.StartEtcd(t, &servers.EtcdOptions{TLS: certificate}).Addr()
+	l, err := etcdlock.Dial(address, &etcdlock.Options{TTL: time.Second, TLS: certificate.ClientConfig()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeLocker(t, l)
+	defer bounded.Close(t, l)
 	bounded.Release(t, bounded.Try(t, l, "a"))
 
-	stranger, err := etcdlock.Dial("etcds://"+addr, &etcdlock.Options{TTL: time.Second})
+	stranger, err := etcdlock.Dial(address, &etcdlock.Options{TTL: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeLocker(t, stranger)
+	defer bounded.Close(t, stranger)
 	_, err = stranger.TryAcquire(bounded.Context(t), "a")
 	refusedBecause(t, err, "certificate", "secret")
-}
-
-// terminateTLS puts TLS before a server that speaks plainly.
-func terminateTLS(t *testing.T, server string) (addr string, roots *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(1),
-		NotAfter:              time.Now().Add(time.Hour),
-		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA:                  true,
-		BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots = x509.NewCertPool()
-	roots.AddCert(cert)
-	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
-		NextProtos:   []string{"h2"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var conns sync.WaitGroup
-	t.Cleanup(func() {
-		ln.Close()
-		conns.Wait()
-	})
-	conns.Go(func() {
-		for {
-			client, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			conns.Go(func() { join(client, server) })
-		}
-	})
-	return ln.Addr().String(), roots
-}
-
-func join(client net.Conn, addr string) {
-	defer client.Close()
-	server, err := net.Dial("tcp", addr)
-	if err != nil {
-		return
-	}
-	var up sync.WaitGroup
-	up.Go(func() {
-		io.Copy(server, client)
-		server.Close()
-	})
-	io.Copy(client, server)
-	client.Close()
-	up.Wait()
 }

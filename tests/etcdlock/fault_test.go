@@ -30,7 +30,7 @@ func TestLossInABlackHoleIsSignalledBeforeTheLockIsFree(t *testing.T) {
 	defer cancel()
 	watch := s.direct.Watch(ctx, key, clientv3.WithCreatedNotify(), clientv3.WithFilterPut())
 	<-watch
-	l.network.BlackHole(t, proxy.Both)
+	l.Network.BlackHole(t, proxy.Both)
 	if got := <-watch; got.Err() != nil || len(got.Events) != 1 {
 		t.Fatalf("watch: %+v, want the end of the key", got)
 	}
@@ -80,9 +80,9 @@ func TestWaiterQueuesAgainWhen(t *testing.T) {
 		},
 		"its lease was revoked": func(t *testing.T, s *site, _ *counted, own entry) { s.revoke(t, own) },
 		"its lease ran out in a black hole": func(t *testing.T, s *site, l *counted, own entry) {
-			l.network.BlackHole(t, proxy.Both)
+			l.Network.BlackHole(t, proxy.Both)
 			bounded.Eventually(t, "the end of its lease", func() bool { return len(s.entries(t, "a")) == 1 })
-			l.network.Heal(t)
+			l.Network.Heal(t)
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestATakeWhoseReplyWasLostIsFoundAndNotMadeAgain(t *testing.T) {
 	defer cancel()
 	watch := s.direct.Watch(ctx, s.queue("a"), clientv3.WithPrefix(), clientv3.WithCreatedNotify())
 	<-watch
-	lost := l.counter.DropReply(pathTxn)
+	lost := l.Counter.DropReply(pathTxn)
 	lease := bounded.Try(t, l, "a")
 	bounded.Receive(t, "the lost reply", lost)
 	if got, want := s.holder(t, "a").lease, s.holder(t, "other").lease; got != want {
@@ -146,7 +146,7 @@ func TestAReleaseWhoseReplyWasLostIsNotALoss(t *testing.T) {
 	s := shared(t)
 	l := s.counted(t, s.long())
 	lease := bounded.Try(t, l, "a")
-	lost := l.counter.DropReply(pathTxn)
+	lost := l.Counter.DropReply(pathTxn)
 	bounded.Release(t, lease)
 	bounded.Receive(t, "the lost reply", lost)
 	bounded.Release(t, bounded.Try(t, l, "a"))
@@ -160,7 +160,7 @@ func TestATakeThatArrivesAfterItsCallerGaveUpLeavesNothing(t *testing.T) {
 	l := s.counted(t, opts)
 	bounded.Release(t, bounded.Try(t, l, "first use"))
 
-	l.network.BlackHole(t, proxy.Upstream)
+	l.Network.BlackHole(t, proxy.Upstream)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := l.TryAcquire(ctx, "a"); !errors.Is(err, locks.ErrCancelled) || !errors.Is(err, context.DeadlineExceeded) {
@@ -169,7 +169,7 @@ func TestATakeThatArrivesAfterItsCallerGaveUpLeavesNothing(t *testing.T) {
 	if _, err := l.TryAcquire(bounded.Context(t), "a"); !errors.Is(err, locks.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want an error over ErrUnreachable and not over the end of a context of the caller's", err)
 	}
-	l.network.Heal(t)
+	l.Network.Heal(t)
 
 	other := s.dial(t, s.addr, s.long())
 	ctx, cancel = context.WithTimeout(t.Context(), bounded.Patience)
@@ -191,11 +191,11 @@ func TestALeaseWithAKeyThatCouldNotBeRemovedTakesNoNewGrants(t *testing.T) {
 	a, b := bounded.Try(t, l, "a"), bounded.Try(t, l, "b")
 	old := s.holder(t, "b").lease
 
-	l.network.BlackHole(t, proxy.Both)
+	l.Network.BlackHole(t, proxy.Both)
 	if err := a.Release(t.Context()); !errors.Is(err, locks.ErrUnreachable) {
 		t.Errorf("release in a black hole: %v, want ErrUnreachable", err)
 	}
-	l.network.Heal(t)
+	l.Network.Heal(t)
 	bounded.Eventually(t, "the key is removed in the background", func() bool { return len(s.entries(t, "a")) == 0 })
 	c := bounded.Try(t, l, "c")
 	if s.holder(t, "c").lease == old {
@@ -242,7 +242,7 @@ func TestTheErrorSaysWhyNobodyAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeLocker(t, l)
+	defer bounded.Close(t, l)
 	_, err = l.Acquire(bounded.Context(t), "a")
 	refusedBecause(t, err, "dial tcp "+nobody, "secret")
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)

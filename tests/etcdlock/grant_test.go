@@ -24,17 +24,17 @@ func TestUncontendedAcquireOnALiveLeaseIsOneRoundTrip(t *testing.T) {
 		"Acquire":    func() (*locks.Lease, error) { return l.Acquire(bounded.Context(t), "a") },
 		"TryAcquire": func() (*locks.Lease, error) { return l.TryAcquire(bounded.Context(t), "a") },
 	} {
-		l.counter.Reset()
+		l.Counter.Reset()
 		lease, err := f()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := l.counter.Requests(); !slices.Equal(got, []string{pathTxn}) || l.counter.RoundTrips() != 1 {
-			t.Errorf("%s: %v in %d round trips, want one transaction", op, got, l.counter.RoundTrips())
+		if got := l.Counter.Requests(); !slices.Equal(got, []string{pathTxn}) || l.Counter.RoundTrips() != 1 {
+			t.Errorf("%s: %v in %d round trips, want one transaction", op, got, l.Counter.RoundTrips())
 		}
-		l.counter.Reset()
+		l.Counter.Reset()
 		bounded.Release(t, lease)
-		if got := l.counter.Requests(); !slices.Equal(got, []string{pathTxn}) {
+		if got := l.Counter.Requests(); !slices.Equal(got, []string{pathTxn}) {
 			t.Errorf("release after %s: %v, want one transaction", op, got)
 		}
 	}
@@ -46,23 +46,23 @@ func TestAHandoverIsOneReleaseAndOneRead(t *testing.T) {
 	a, b := s.counted(t, s.long()), s.counted(t, s.long())
 	held := bounded.Try(t, a, "a")
 	bounded.Release(t, bounded.Try(t, b, "first use"))
-	b.counter.Reset()
+	b.Counter.Reset()
 	waiter := s.wait(t, b, "a", 2)
 	// The entry, the watch, and the read that shows that the watch missed nothing.
 	entered := []string{pathTxn, pathWatch, pathTxn}
-	bounded.Eventually(t, "the waiter's last request", func() bool { return len(b.counter.Requests()) >= len(entered) })
-	if got := b.counter.Requests(); !slices.Equal(got, entered) {
+	bounded.Eventually(t, "the waiter's last request", func() bool { return len(b.Counter.Requests()) >= len(entered) })
+	if got := b.Counter.Requests(); !slices.Equal(got, entered) {
 		t.Errorf("requests of a waiter: %v, want %v", got, entered)
 	}
-	a.counter.Reset()
-	b.counter.Reset()
+	a.Counter.Reset()
+	b.Counter.Reset()
 	bounded.Release(t, held)
 	bounded.Granted(t, "the waiter", waiter)
-	if got := a.counter.Requests(); !slices.Equal(got, []string{pathTxn}) {
+	if got := a.Counter.Requests(); !slices.Equal(got, []string{pathTxn}) {
 		t.Errorf("requests of the release: %v, want one transaction", got)
 	}
 	// The end of a watch is a message, too, and comes when it comes.
-	got := slices.DeleteFunc(b.counter.Requests(), func(r string) bool { return r == pathWatch })
+	got := slices.DeleteFunc(b.Counter.Requests(), func(r string) bool { return r == pathWatch })
 	if !slices.Equal(got, []string{pathTxn}) {
 		t.Errorf("requests of the waiter that wakes: %v, want one read", got)
 	}
@@ -179,7 +179,7 @@ func TestCloseGivesTheLeaseBackAndLeavesTheClientOpen(t *testing.T) {
 	}
 	lease := bounded.Try(t, l, "a")
 	id := s.holder(t, "a").lease
-	closeLocker(t, l)
+	bounded.Close(t, l)
 	if err := bounded.Ended(t, lease); !errors.Is(err, locks.ErrReleased) {
 		t.Errorf("the lease ended with %v, want ErrReleased", err)
 	}

@@ -2,14 +2,14 @@ package etcdlock_test
 
 import (
 	"net"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/fencedkv/fencedkv/adapters/etcdlock"
 	"github.com/fencedkv/fencedkv/locks"
 	"github.com/fencedkv/fencedkv/locks/locktest"
-	"github.com/fencedkv/fencedkv/tests/proxy"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
+	"github.com/fencedkv/fencedkv/tests/internal/wired"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
 
@@ -25,20 +25,7 @@ func service(t *testing.T) *locktest.Service {
 		addr = servers.SharedEtcd(t)
 	}
 	s := newSite(t, addr)
-	var (
-		mu       sync.Mutex
-		lockers  = make(map[locks.Locker]*counted)
-		counters []*proxy.Counter
-	)
-	find := func(t testing.TB, l locks.Locker) *counted {
-		t.Helper()
-		mu.Lock()
-		defer mu.Unlock()
-		if lockers[l] == nil {
-			t.Fatal("the Locker is not one of New")
-		}
-		return lockers[l]
-	}
+	var wires wired.Set
 
 	service := &locktest.Service{
 		TTL: 2 * time.Second, // a busy machine answers late
@@ -48,10 +35,7 @@ func service(t *testing.T) *locktest.Service {
 				opts.TTL = c.TTL
 			}
 			l := s.counted(t, opts)
-			mu.Lock()
-			defer mu.Unlock()
-			lockers[l.Locker] = l
-			counters = append(counters, l.counter)
+			wires.Add(l.Locker, l.Wire)
 			return l.Locker
 		},
 		Entries:     func(t testing.TB, name string) int { return len(s.entries(t, name)) },
@@ -73,36 +57,21 @@ func service(t *testing.T) *locktest.Service {
 		Revoke: func(t testing.TB, name string) { s.revoke(t, s.holder(t, name)) },
 		// Expire stays nil: etcd cannot be made to end a lease's time, and
 		// Revoke is another event. The kit cuts the holder off instead.
-		Cut: func(t testing.TB, l locks.Locker) func() {
-			network := find(t, l).network
-			network.BlackHole(t, proxy.Both)
-			return sync.OnceFunc(func() { network.Heal(t) })
-		},
-		LoseReply: func(t testing.TB, l locks.Locker) { find(t, l).counter.DropReply(pathTxn) },
-		Requests: func() int {
-			mu.Lock()
-			defer mu.Unlock()
-			n := 0
-			for _, c := range counters {
-				n += len(c.Requests())
-			}
-			return n
-		},
 		BadOptions: map[string]func() (locks.Locker, error){
 			"no client": func() (locks.Locker, error) {
-				return refused(etcdlock.New(nil, nil))
+				return wired.Made(etcdlock.New(nil, nil))
 			},
 			"an empty address": func() (locks.Locker, error) {
-				return refused(etcdlock.Dial("", nil))
+				return wired.Made(etcdlock.Dial("", nil))
 			},
 			"a lease time of half a second": func() (locks.Locker, error) {
-				return refused(etcdlock.Dial("etcd://"+addr, &etcdlock.Options{TTL: 500 * time.Millisecond}))
+				return wired.Made(etcdlock.Dial("etcd://"+addr, &etcdlock.Options{TTL: 500 * time.Millisecond}))
 			},
 			"a lease time with a fraction": func() (locks.Locker, error) {
-				return refused(etcdlock.Dial("etcd://"+addr, &etcdlock.Options{TTL: 2500 * time.Millisecond}))
+				return wired.Made(etcdlock.Dial("etcd://"+addr, &etcdlock.Options{TTL: 2500 * time.Millisecond}))
 			},
 			"a negative lease time": func() (locks.Locker, error) {
-				return refused(etcdlock.Dial("etcd://"+addr, &etcdlock.Options{TTL: -time.Second}))
+				return wired.Made(etcdlock.Dial("etcd://"+addr, &etcdlock.Options{TTL: -time.Second}))
 			},
 		},
 		Secret: func(t testing.TB, password string) error {
@@ -115,27 +84,16 @@ func service(t *testing.T) *locktest.Service {
 			l, err := etcdlock.Dial("etcd://user:"+password+"@"+silent.Addr().String(),
 				&etcdlock.Options{TTL: time.Second, RequestTimeout: 200 * time.Millisecond})
 			if err == nil {
-				closeLocker(t, l)
+				bounded.Close(t, l)
 			}
 			return err
 		},
 	}
+	wires.Equip(service, pathTxn)
 	if own != nil {
-		service.Restart = func(t testing.TB) { own.Restart(t) }
-		service.Pause = func(t testing.TB) func() {
-			own.Pause(t)
-			return sync.OnceFunc(func() { own.Resume(t) })
-		}
+		wired.EquipServer(service, own)
 	}
 	return service
-}
-
-// refused keeps a nil *etcdlock.Locker from becoming a Locker that is not nil.
-func refused(l *etcdlock.Locker, err error) (locks.Locker, error) {
-	if l == nil {
-		return nil, err
-	}
-	return l, err
 }
 
 func (s *site) revoke(t testing.TB, e entry) {

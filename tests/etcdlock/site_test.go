@@ -14,6 +14,7 @@ import (
 	"github.com/fencedkv/fencedkv/adapters/etcdlock"
 	"github.com/fencedkv/fencedkv/locks"
 	"github.com/fencedkv/fencedkv/tests/internal/bounded"
+	"github.com/fencedkv/fencedkv/tests/internal/wired"
 	"github.com/fencedkv/fencedkv/tests/proxy"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
@@ -78,31 +79,20 @@ func (s *site) dial(t testing.TB, addr string, opts *etcdlock.Options) *etcdlock
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { closeLocker(t, l) })
+	t.Cleanup(func() { bounded.Close(t, l) })
 	return l
-}
-
-func closeLocker(t testing.TB, l *etcdlock.Locker) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), bounded.Patience)
-	defer cancel()
-	if err := l.Close(ctx); err != nil {
-		t.Errorf("close: %v", err)
-	}
 }
 
 // counted is a Locker behind a counter, behind a network that can be cut.
 type counted struct {
 	*etcdlock.Locker
-	network *proxy.Proxy
-	counter *proxy.Counter
+	wired.Wire
 }
 
 func (s *site) counted(t testing.TB, opts *etcdlock.Options) *counted {
 	t.Helper()
-	c := &counted{counter: proxy.CountEtcd(t, s.addr)}
-	c.network = proxy.New(t, c.counter.Addr())
-	c.Locker = s.dial(t, c.network.Addr(), opts)
+	c := &counted{Wire: wired.New(t, proxy.CountEtcd(t, s.addr))}
+	c.Locker = s.dial(t, c.Network.Addr(), opts)
 	return c
 }
 
@@ -152,7 +142,5 @@ func (s *site) delete(t testing.TB, key string) {
 // wait starts an Acquire and returns when its entry is the last of n.
 func (s *site) wait(t testing.TB, l locks.Locker, name string, n int) <-chan bounded.Result {
 	t.Helper()
-	granted := bounded.Acquiring(bounded.Context(t), l, name)
-	bounded.Eventually(t, "the waiter's entry", func() bool { return len(s.entries(t, name)) == n })
-	return granted
+	return bounded.Queue(t, l, name, func() bool { return len(s.entries(t, name)) == n })
 }

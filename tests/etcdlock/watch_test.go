@@ -59,7 +59,7 @@ func TestAMissedWatchCostsAtMostALeaseTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { closeLocker(t, l) })
+	t.Cleanup(func() { bounded.Close(t, l) })
 	bounded.Release(t, bounded.Try(t, l, "first use"))
 	held := bounded.Try(t, s.dial(t, s.addr, s.long()), "a")
 	counter.Reset()
@@ -87,11 +87,11 @@ func TestAWaiterLeavesARetiredLease(t *testing.T) {
 	x := bounded.Try(t, l, "x")
 	waiter := s.wait(t, l, "a", 2)
 	old := s.entries(t, "a")[1].lease
-	l.network.BlackHole(t, proxy.Both)
+	l.Network.BlackHole(t, proxy.Both)
 	if err := x.Release(t.Context()); !errors.Is(err, locks.ErrUnreachable) {
 		t.Errorf("release in a black hole: %v, want ErrUnreachable", err)
 	}
-	l.network.Heal(t)
+	l.Network.Heal(t)
 	bounded.Eventually(t, "an entry on another lease", func() bool {
 		all := s.entries(t, "a")
 		return len(all) == 2 && all[1].lease != old

@@ -3,15 +3,9 @@ package zklock_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"os"
 	"strings"
@@ -61,7 +55,7 @@ func TestTheIdentityIsPresentedAgainOnANewConnection(t *testing.T) {
 	opts.Auth = &zklock.Auth{Scheme: "digest", Credential: []byte("alice:geheim")}
 	l := s.counted(t, opts)
 	lease := bounded.Acquire(t, l, "x")
-	l.network.Reset(t)
+	l.Network.Reset(t)
 	before := lease.Deadline()
 	bounded.Eventually(t, "a renewal", func() bool { return lease.Deadline().After(before) })
 	bounded.Release(t, lease)
@@ -79,67 +73,22 @@ func TestAnUnknownSchemeIsABadOption(t *testing.T) {
 	}
 }
 
-// A TLS end in front of the server: what is tested is the client.
 func TestTLSChecksTheServersName(t *testing.T) {
 	t.Parallel()
-	s := shared(t)
-	certificate, roots := selfSigned(t, "zoo.example")
-	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	go func() {
-		for {
-			client, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer client.Close()
-				server, err := net.Dial("tcp", s.addr)
-				if err != nil {
-					return
-				}
-				defer server.Close()
-				go func() { _, _ = io.Copy(server, client); server.Close() }()
-				_, _ = io.Copy(client, server)
-			}()
-		}
-	}()
+	certificate := servers.NewCertificate(t) // for 127.0.0.1
+	s := &site{addr: servers.StartZooKeeper(t, &servers.ZooKeeperOptions{TLS: certificate}).Addr(), root: "/test"}
 	opts := s.long()
-	opts.TLS = &tls.Config{RootCAs: roots, ServerName: "zoo.example"}
-	bounded.Release(t, bounded.Acquire(t, s.dial(t, ln.Addr().String(), opts), "x"))
+	opts.TLS = certificate.ClientConfig()
+	opts.TLS.ServerName = "" // the name is the host of the address
+	bounded.Release(t, bounded.Acquire(t, s.dial(t, s.addr, opts), "x"))
 
-	opts = s.options()
-	opts.TLS = &tls.Config{RootCAs: roots}
-	_, err = zklock.Dial(ln.Addr().String(), opts)
+	opts = s.long()
+	opts.TLS = certificate.ClientConfig()
+	opts.TLS.ServerName = "zoo.example"
+	_, err := zklock.Dial(s.addr, opts)
 	if !errors.Is(err, locks.ErrUnreachable) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate for another name: got %v, want an error over ErrUnreachable that says so", err)
 	}
-}
-
-func selfSigned(t *testing.T, host string) (tls.Certificate, *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{host},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(parsed)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, roots
 }
 
 // old is a path to the server on which srvr tells another version.
@@ -272,7 +221,7 @@ func TestNothingIsPrintedAndALoggerGetsIt(t *testing.T) {
 	opts.Logger = hclog.New(&hclog.LoggerOptions{Output: &kept, Level: hclog.Debug})
 	l := dial(t, "alice:geheim@"+s.addr, opts)
 	bounded.Release(t, bounded.Acquire(t, l, "y"))
-	closeLocker(t, l)
+	bounded.Close(t, l)
 	if kept.count("client library") == 0 || kept.count("geheim") != 0 {
 		t.Errorf("the logger got %q, want what the library says and no password", kept.text.String())
 	}

@@ -63,8 +63,8 @@ func TestALeaseEndsInTimeWhenTheServerIsCutOffFromItsLeader(t *testing.T) {
 		}
 		bounded.Release(t, next)
 		link.Heal(t)
-		closeLocker(t, observer)
-		closeLocker(t, holder)
+		bounded.Close(t, observer)
+		bounded.Close(t, holder)
 		e.roles(t)
 	}
 }

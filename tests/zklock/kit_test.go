@@ -2,7 +2,6 @@ package zklock_test
 
 import (
 	"net/url"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,7 +10,8 @@ import (
 	"github.com/fencedkv/fencedkv/adapters/zklock"
 	"github.com/fencedkv/fencedkv/locks"
 	"github.com/fencedkv/fencedkv/locks/locktest"
-	"github.com/fencedkv/fencedkv/tests/proxy"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
+	"github.com/fencedkv/fencedkv/tests/internal/wired"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
 
@@ -28,11 +28,7 @@ func TestKit(t *testing.T) {
 		if locktest.NeedsOwnServer(t) {
 			own := servers.StartZooKeeper(t, kitServer)
 			service := newService(newSite(t, own.Addr()))
-			service.Restart = func(t testing.TB) { own.Restart(t) }
-			service.Pause = func(t testing.TB) func() {
-				own.Pause(t)
-				return sync.OnceFunc(func() { own.Resume(t) })
-			}
+			wired.EquipServer(service, own)
 			return service
 		}
 		return newService(newSite(t, srv.Addr()))
@@ -40,21 +36,8 @@ func TestKit(t *testing.T) {
 }
 
 func newService(s *site) *locktest.Service {
-	var (
-		mu       sync.Mutex
-		lockers  = make(map[locks.Locker]*counted)
-		counters []*proxy.Counter
-	)
-	find := func(t testing.TB, l locks.Locker) *counted {
-		t.Helper()
-		mu.Lock()
-		defer mu.Unlock()
-		if lockers[l] == nil {
-			t.Fatal("the Locker is not one of New")
-		}
-		return lockers[l]
-	}
-	return &locktest.Service{
+	var wires wired.Set
+	service := &locktest.Service{
 		TTL:    kitTTL,
 		MaxTTL: 60 * time.Second,
 		New: func(t testing.TB, c locktest.Config) locks.Locker {
@@ -65,10 +48,7 @@ func newService(s *site) *locktest.Service {
 			}
 			opts.MaxHold = c.MaxHold
 			l := s.open(t, opts)
-			mu.Lock()
-			defer mu.Unlock()
-			lockers[l.Locker] = l
-			counters = append(counters, l.counter)
+			wires.Add(l.Locker, l.Wire)
 			return l.Locker
 		},
 		Entries:     func(t testing.TB, name string) int { return len(s.entries(t, name)) },
@@ -89,36 +69,21 @@ func newService(s *site) *locktest.Service {
 		Revoke: func(t testing.TB, name string) { s.closeSession(t, s.holder(t, name)) },
 		// Expire stays nil: a session cannot be made to time out, and Revoke is
 		// another event. The kit cuts the holder off instead.
-		Cut: func(t testing.TB, l locks.Locker) func() {
-			network := find(t, l).network
-			network.BlackHole(t, proxy.Both)
-			return sync.OnceFunc(func() { network.Heal(t) })
-		},
-		LoseReply: func(t testing.TB, l locks.Locker) { find(t, l).counter.DropReply("create") },
-		Requests: func() int {
-			mu.Lock()
-			defer mu.Unlock()
-			n := 0
-			for _, c := range counters {
-				n += len(c.Requests())
-			}
-			return n
-		},
 		BadOptions: map[string]func() (locks.Locker, error){
 			"an empty address": func() (locks.Locker, error) {
-				return refused(zklock.Dial("", nil))
+				return wired.Made(zklock.Dial("", nil))
 			},
 			"a session timeout that rounds to nothing": func() (locks.Locker, error) {
-				return refused(zklock.Dial(s.addr, &zklock.Options{SessionTimeout: time.Microsecond}))
+				return wired.Made(zklock.Dial(s.addr, &zklock.Options{SessionTimeout: time.Microsecond}))
 			},
 			"a session timeout below the server's least": func() (locks.Locker, error) {
-				return refused(zklock.Dial(s.addr, &zklock.Options{SessionTimeout: 399 * time.Millisecond}))
+				return wired.Made(zklock.Dial(s.addr, &zklock.Options{SessionTimeout: 399 * time.Millisecond}))
 			},
 			"a session timeout above the server's longest": func() (locks.Locker, error) {
-				return refused(zklock.Dial(s.addr, &zklock.Options{SessionTimeout: time.Hour}))
+				return wired.Made(zklock.Dial(s.addr, &zklock.Options{SessionTimeout: time.Hour}))
 			},
 			"the root of all as root": func() (locks.Locker, error) {
-				return refused(zklock.Dial(s.addr, &zklock.Options{Root: "/"}))
+				return wired.Made(zklock.Dial(s.addr, &zklock.Options{Root: "/"}))
 			},
 		},
 		Secret: func(t testing.TB, password string) error {
@@ -127,17 +92,11 @@ func newService(s *site) *locktest.Service {
 			address := "zk://" + url.UserPassword("user", password).String() + "@" + nobody
 			l, err := zklock.Dial(address, &zklock.Options{SessionTimeout: time.Second})
 			if err == nil {
-				closeLocker(t, l)
+				bounded.Close(t, l)
 			}
 			return err
 		},
 	}
-}
-
-// refused keeps a nil *zklock.Locker from becoming a Locker that is not nil.
-func refused(l *zklock.Locker, err error) (locks.Locker, error) {
-	if l == nil {
-		return nil, err
-	}
-	return l, err
+	wires.Equip(service, "create")
+	return service
 }

@@ -31,19 +31,19 @@ func TestUncontendedAcquireIsTwoRoundTrips(t *testing.T) {
 		bounded.Release(t, bounded.Try(t, l, "a")) // makes the lock node
 		want := func(what string, requests ...string) {
 			t.Helper()
-			if got := l.counter.Requests(); !slices.Equal(got, requests) || l.counter.RoundTrips() != len(requests) {
-				t.Errorf("%s: %v in %d round trips, want %v", what, got, l.counter.RoundTrips(), requests)
+			if got := l.Counter.Requests(); !slices.Equal(got, requests) || l.Counter.RoundTrips() != len(requests) {
+				t.Errorf("%s: %v in %d round trips, want %v", what, got, l.Counter.RoundTrips(), requests)
 			}
-			l.counter.Reset()
+			l.Counter.Reset()
 		}
-		l.counter.Reset()
+		l.Counter.Reset()
 		lease := bounded.Acquire(t, l, "a")
 		want("Acquire", tt.create, "getChildren2")
 		bounded.Release(t, lease)
 		want("Release", "delete")
 		lease = bounded.Try(t, l, "a")
 		want("TryAcquire", "getChildren2", tt.create, "getChildren2")
-		l.counter.Reset()
+		l.Counter.Reset()
 		if _, err := l.TryAcquire(bounded.Context(t), "a"); !errors.Is(err, locks.ErrHeld) {
 			t.Errorf("got %v, want ErrHeld", err)
 		}
@@ -121,14 +121,14 @@ func TestTheTransactionIDSurvivesALostReply(t *testing.T) {
 	opts.UseZxid = true
 	l := s.counted(t, opts)
 	bounded.Release(t, bounded.Acquire(t, l, "x"))
-	lost := l.counter.DropReply("multi")
+	lost := l.Counter.DropReply("multi")
 	lease := bounded.Acquire(t, l, "x")
 	bounded.Receive(t, "the lost reply", lost)
 	if e := s.entries(t, "x"); len(e) != 1 || lease.Token().Seq != uint64(e[0].czxid) || lease.Token().Holder != e[0].data {
 		t.Errorf("the token is %v, the entries are %+v", lease.Token(), e)
 	}
 	// The new connection may be to a server that lags behind.
-	if got := l.counter.Requests(); !slices.Contains(got, "sync") {
+	if got := l.Counter.Requests(); !slices.Contains(got, "sync") {
 		t.Errorf("the entry was looked for by %v, want a sync before", got)
 	}
 }

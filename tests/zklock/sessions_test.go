@@ -96,13 +96,13 @@ func TestRenewalsWakeNoWaiter(t *testing.T) {
 	a, b := s.dial(t, s.addr, s.long()), s.counted(t, s.long())
 	lease := bounded.Acquire(t, a, "x")
 	waiter := s.wait(t, b, "x", 2)
-	bounded.Eventually(t, "the watch", func() bool { return slices.Contains(b.counter.Requests(), "getData") })
-	b.counter.Reset()
+	bounded.Eventually(t, "the watch", func() bool { return slices.Contains(b.Counter.Requests(), "getData") })
+	b.Counter.Reset()
 	for range 3 {
 		before := lease.Deadline()
 		bounded.Eventually(t, "a renewal", func() bool { return lease.Deadline().After(before) })
 	}
-	if got := b.counter.Requests(); len(got) != 0 {
+	if got := b.Counter.Requests(); len(got) != 0 {
 		t.Errorf("the waiter sent %v while the holder renewed", got)
 	}
 	bounded.Release(t, lease)

@@ -2,7 +2,6 @@ package zklock_test
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"errors"
 	"net/url"
@@ -16,6 +15,7 @@ import (
 	"github.com/fencedkv/fencedkv/adapters/zklock"
 	"github.com/fencedkv/fencedkv/locks"
 	"github.com/fencedkv/fencedkv/tests/internal/bounded"
+	"github.com/fencedkv/fencedkv/tests/internal/wired"
 	"github.com/fencedkv/fencedkv/tests/proxy"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
@@ -80,39 +80,28 @@ func dial(t testing.TB, addr string, opts *zklock.Options) *zklock.Locker {
 func (s *site) dial(t testing.TB, addr string, opts *zklock.Options) *zklock.Locker {
 	t.Helper()
 	l := dial(t, addr, opts)
-	t.Cleanup(func() { closeLocker(t, l) })
+	t.Cleanup(func() { bounded.Close(t, l) })
 	return l
-}
-
-func closeLocker(t testing.TB, l locks.Locker) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), bounded.Patience)
-	defer cancel()
-	if err := l.Close(ctx); err != nil {
-		t.Errorf("close: %v", err)
-	}
 }
 
 // counted is a Locker behind a network that can be cut, before a counter.
 type counted struct {
 	*zklock.Locker
-	network *proxy.Proxy
-	counter *proxy.Counter
+	wired.Wire
 }
 
 func (s *site) counted(t testing.TB, opts *zklock.Options) *counted {
 	t.Helper()
 	c := s.open(t, opts)
-	t.Cleanup(func() { closeLocker(t, c.Locker) })
+	t.Cleanup(func() { bounded.Close(t, c.Locker) })
 	return c
 }
 
 // open is counted for a Locker that the caller closes.
 func (s *site) open(t testing.TB, opts *zklock.Options) *counted {
 	t.Helper()
-	c := &counted{counter: proxy.CountZooKeeper(t, s.addr)}
-	c.network = proxy.New(t, c.counter.Addr())
-	c.Locker = dial(t, c.network.Addr(), opts)
+	c := &counted{Wire: wired.New(t, proxy.CountZooKeeper(t, s.addr))}
+	c.Locker = dial(t, c.Network.Addr(), opts)
 	return c
 }
 
@@ -195,7 +184,5 @@ func (s *site) stat(t testing.TB, path string) *zk.Stat {
 // wait starts an Acquire and returns when its entry is the last of n.
 func (s *site) wait(t testing.TB, l locks.Locker, name string, n int) <-chan bounded.Result {
 	t.Helper()
-	granted := bounded.Acquiring(bounded.Context(t), l, name)
-	bounded.Eventually(t, "the waiter's entry", func() bool { return len(s.entries(t, name)) == n })
-	return granted
+	return bounded.Queue(t, l, name, func() bool { return len(s.entries(t, name)) == n })
 }

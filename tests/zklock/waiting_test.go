@@ -22,9 +22,9 @@ func TestAGrantAfterALongWaitAsksTheLeaderFirst(t *testing.T) {
 	a, b := s.dial(t, s.addr, s.long()), s.counted(t, opts)
 	lease := bounded.Acquire(t, a, "x")
 	waiter := s.wait(t, b, "x", 2)
-	b.counter.Reset()
+	b.Counter.Reset()
 	pings := func() (n int) {
-		for _, name := range b.counter.Setup() {
+		for _, name := range b.Counter.Setup() {
 			if name == "ping" {
 				n++
 			}
@@ -37,7 +37,7 @@ func TestAGrantAfterALongWaitAsksTheLeaderFirst(t *testing.T) {
 	if left := time.Until(got.Deadline()); left <= 0 || got.Context().Err() != nil {
 		t.Errorf("the lease has %v left", left)
 	}
-	if requests := b.counter.Requests(); !slices.Contains(requests, "multi") {
+	if requests := b.Counter.Requests(); !slices.Contains(requests, "multi") {
 		t.Errorf("the grant sent %v, want a multi that checks the node", requests)
 	}
 	bounded.Release(t, got)
@@ -52,7 +52,7 @@ func TestAWaiterKeepsItsPlaceAcrossABrokenConnection(t *testing.T) {
 	third := s.wait(t, c, "x", 3)
 	before := s.entries(t, "x")
 	connects := func() (n int) {
-		for _, name := range b.counter.Setup() {
+		for _, name := range b.Counter.Setup() {
 			if name == "connect" {
 				n++
 			}
@@ -61,7 +61,7 @@ func TestAWaiterKeepsItsPlaceAcrossABrokenConnection(t *testing.T) {
 	}
 	for range 3 {
 		n := connects()
-		b.network.Reset(t)
+		b.Network.Reset(t)
 		bounded.Eventually(t, "a new connection", func() bool { return connects() > n })
 	}
 	if after := s.entries(t, "x"); !slices.Equal(after, before) {
@@ -99,7 +99,7 @@ func TestAReleaseWhoseReplyWasLostIsNotALoss(t *testing.T) {
 	s := shared(t)
 	l := s.counted(t, s.long())
 	lease := bounded.Acquire(t, l, "x")
-	lost := l.counter.DropReply("delete")
+	lost := l.Counter.DropReply("delete")
 	bounded.Release(t, lease)
 	bounded.Receive(t, "the lost reply", lost)
 	bounded.Release(t, bounded.Try(t, l, "x"))

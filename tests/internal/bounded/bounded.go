@@ -73,6 +73,17 @@ func Release(t testing.TB, lease *locks.Lease) {
 	}
 }
 
+// Close closes a Locker, which must find nothing to complain of.
+func Close(t testing.TB, l locks.Locker) {
+	t.Helper()
+	// The test's own context has ended when its clean-up runs.
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	if err := l.Close(ctx); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
 // Ended waits for the end of the lease and returns why it ended.
 func Ended(t testing.TB, lease *locks.Lease) error {
 	t.Helper()
@@ -93,6 +104,14 @@ func Acquiring(ctx context.Context, l locks.Locker, name string) <-chan Result {
 		lease, err := l.Acquire(ctx, name)
 		done <- Result{lease, err}
 	}()
+	return done
+}
+
+// Queue is Acquiring, and returns when the waiter has its place.
+func Queue(t testing.TB, l locks.Locker, name string, placed func() bool) <-chan Result {
+	t.Helper()
+	done := Acquiring(Context(t), l, name)
+	Eventually(t, "the waiter's entry", placed)
 	return done
 }
 
