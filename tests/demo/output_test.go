@@ -40,6 +40,35 @@ func TestWithoutFlagsTheLossAndTheRefusalAreShownInPlainText(t *testing.T) {
 	}
 }
 
+// The rows of the README's picture come in the output, in this order. Their
+// times differ.
+func TestTheReadmeShowsWhatIsDrawn(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const indent, times = "    ", 8
+	_, rest, _ := strings.Cut(run(t).stdout, "Act 2")
+	rows := 0
+	for line := range strings.Lines(string(readme)) {
+		row := []rune(strings.TrimSuffix(strings.TrimPrefix(line, indent), "\n"))
+		if !strings.HasPrefix(line, indent) || len(row) < times || row[times-2] != 's' || row[3] != '.' {
+			continue
+		}
+		rows++
+		_, after, found := strings.Cut(rest, string(row[times:])+"\n")
+		if !found {
+			t.Errorf("act 2 does not show, or not in this place, the README's row\n%s", string(row))
+			continue
+		}
+		rest = after
+	}
+	if rows < 10 {
+		t.Errorf("the README has %d rows of the picture, want at least 10", rows)
+	}
+}
+
 func TestCOLUMNSSetsTheWidth(t *testing.T) {
 	for value, want := range map[string]int{"60": 59, "132": 130, "1000": 199, "0": 79, "-5": 79, "wide": 79} {
 		t.Run(value, func(t *testing.T) {

@@ -78,3 +78,38 @@ func unindent(s string) string {
 	}
 	return b.String()
 }
+
+// TestLinksLeadSomewhere: what the documents link to, and the directories and
+// files that they name, are in the repository.
+func TestLinksLeadSomewhere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)]+)\)`)
+	named := regexp.MustCompile("`(?:\\./)?((?:adapters|cmd|fencedkv|locks|tests)/[a-z/_.-]+)`")
+	for _, file := range []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"} {
+		text := read(t, filepath.Join("../..", file))
+		for _, match := range append(link.FindAllStringSubmatch(text, -1), named.FindAllStringSubmatch(text, -1)...) {
+			target, _, _ := strings.Cut(match[1], "#")
+			if target == "" || strings.HasPrefix(target, "https://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join("../..", target)); err != nil {
+				t.Errorf("%s names %s, which is not there", file, target)
+			}
+		}
+	}
+}
+
+// TestReadmesTableNamesEveryAdapter: a lock service whose package is not in the
+// table of the numbers is not found.
+func TestReadmesTableNamesEveryAdapter(t *testing.T) {
+	readme := read(t, "../../README.md")
+	adapters, err := os.ReadDir("../../adapters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, adapter := range adapters {
+		want := "| `adapters/" + adapter.Name() + "` |"
+		if strings.HasSuffix(adapter.Name(), "lock") && !strings.Contains(readme, want) {
+			t.Errorf("the README's table has no row with %q", want)
+		}
+	}
+}
