@@ -140,26 +140,32 @@ func (c *Cursor) down(last bool) error {
 
 // enter goes down by one page.
 func (c *Cursor) enter() error {
-	above := c.leaf()
-	id := above.page.child(above.i)
-	for i := range c.n {
-		if c.path[i].page.id == id {
-			return c.fail(c.tree.in.circle(id))
-		}
+	p, err := c.child(c.n - 1)
+	if err == nil && c.n == maxDepth {
+		err = c.tree.in.circle(p.id)
 	}
-	if c.n == maxDepth {
-		return c.fail(c.tree.in.circle(id))
-	}
-	p, err := c.tree.in.page(id)
 	if err != nil {
 		return c.fail(err)
-	}
-	if !above.encloses(&p) {
-		return c.fail(c.tree.in.corrupt(id, "its keys are not those that page %d leads to it for", above.page.id))
 	}
 	c.path[c.n] = place{page: p}
 	c.n++
 	return nil
+}
+
+// child returns the page that the place of a level leads to.
+func (c *Cursor) child(level int) (page, error) {
+	above := &c.path[level]
+	id := above.page.child(above.i)
+	for _, at := range c.path[:level+1] {
+		if at.page.id == id {
+			return page{}, c.tree.in.circle(id)
+		}
+	}
+	p, err := c.tree.in.page(id)
+	if err == nil && !above.encloses(&p) {
+		err = c.tree.in.corrupt(id, "its keys are not those that page %d leads to it for", above.page.id)
+	}
+	return p, err
 }
 
 // encloses reports whether the keys of a child lie between those of the branch.

@@ -9,27 +9,50 @@ import (
 // bucket is a bucket of a snapshot.
 //
 // What the last commit left is read with a boltfile.Tree. bbolt believes every
-// page that it comes to, and follows page numbers that lead in a circle until the
-// process ends. It is asked only for what this transaction has written.
+// page that it comes to, so in a write transaction each page is looked at before
+// bbolt follows it.
 type bucket struct {
 	tree    boltfile.Tree
-	written *bbolt.Bucket // of a write transaction; nil if there is none
+	check   *boltfile.PageCheck // of a write transaction; nil if there is none
+	written *bbolt.Bucket       // nil like check
+}
+
+// writable adds what a write transaction makes of the bucket, which is in root.
+func (b *bucket) writable(tx *bbolt.Tx, root *boltfile.PageCheck, name []byte) error {
+	if err := root.Path(name); err != nil {
+		return err
+	}
+	b.check, b.written = boltfile.NewPageCheck(b.tree), tx.Bucket(name)
+	return nil
 }
 
 // Get returns a record, nil if there is none. It is memory of the file.
 func (b *bucket) Get(key []byte) (record []byte, err error) {
-	if b.written != nil {
-		return b.written.Get(key), nil
+	if b.written == nil {
+		record, _, err = b.tree.Get(key)
+		return record, err
 	}
-	record, _, err = b.tree.Get(key)
-	return record, err
+	if err := b.check.Path(key); err != nil {
+		return nil, err
+	}
+	return b.written.Get(key), nil
 }
 
 // Put stores a record in the write transaction.
-func (b *bucket) Put(key, record []byte) error { return b.written.Put(key, record) }
+func (b *bucket) Put(key, record []byte) error {
+	if err := b.check.Path(key); err != nil {
+		return err
+	}
+	return b.written.Put(key, record)
+}
 
 // Delete removes a record in the write transaction.
-func (b *bucket) Delete(key []byte) error { return b.written.Delete(key) }
+func (b *bucket) Delete(key []byte) error {
+	if err := b.check.Delete(key); err != nil {
+		return err
+	}
+	return b.written.Delete(key)
+}
 
 // cursor moves over the records of a bucket, see boltfile.Cursor.
 type cursor interface {
@@ -42,36 +65,46 @@ type cursor interface {
 
 func (b *bucket) cursor() cursor {
 	if b.written != nil {
-		return writtenCursor{b.written.Cursor()}
+		return &writtenCursor{check: b.check, c: b.written.Cursor()}
 	}
 	c := b.tree.Cursor()
 	return &c
 }
 
-// writtenCursor is bbolt's.
-type writtenCursor struct{ *bbolt.Cursor }
-
-func (c writtenCursor) First() (key, record []byte, err error) {
-	key, record = c.Cursor.First()
-	return key, record, nil
+// writtenCursor is bbolt's. From the end only First, Last and Seek lead on.
+type writtenCursor struct {
+	check *boltfile.PageCheck
+	c     *bbolt.Cursor
+	at    []byte // the key where it stands, nil at the end
 }
 
-func (c writtenCursor) Last() (key, record []byte, err error) {
-	key, record = c.Cursor.Last()
-	return key, record, nil
+func (w *writtenCursor) First() (key, record []byte, err error) {
+	return w.to(w.check.Around(nil), w.c.First)
 }
 
-func (c writtenCursor) Seek(key []byte) (k, record []byte, err error) {
-	k, record = c.Cursor.Seek(key)
-	return k, record, nil
+func (w *writtenCursor) Last() (key, record []byte, err error) { return w.to(w.check.Last(), w.c.Last) }
+
+func (w *writtenCursor) Seek(key []byte) (k, record []byte, err error) {
+	return w.to(w.check.Around(key), func() (k, record []byte) { return w.c.Seek(key) })
 }
 
-func (c writtenCursor) Next() (key, record []byte, err error) {
-	key, record = c.Cursor.Next()
-	return key, record, nil
+func (w *writtenCursor) Next() (key, record []byte, err error) { return w.from(w.c.Next) }
+
+func (w *writtenCursor) Prev() (key, record []byte, err error) { return w.from(w.c.Prev) }
+
+func (w *writtenCursor) from(move func() (k, record []byte)) (key, record []byte, err error) {
+	if w.at == nil {
+		return nil, nil, nil
+	}
+	return w.to(w.check.Around(w.at), move)
 }
 
-func (c writtenCursor) Prev() (key, record []byte, err error) {
-	key, record = c.Cursor.Prev()
+func (w *writtenCursor) to(err error, move func() (k, record []byte)) (key, record []byte, _ error) {
+	if err != nil {
+		w.at = nil
+		return nil, nil, err
+	}
+	key, record = move()
+	w.at = key
 	return key, record, nil
 }

@@ -32,6 +32,7 @@ type Snapshot struct {
 	tx    *bbolt.Tx       // the write transaction; nil if there is none, and at the end
 	root  boltfile.Tree   // the root bucket as the last commit left it
 
+	rootCheck           *boltfile.PageCheck // of root, for a write transaction
 	found               buckets
 	header, marks, data bucket
 }
@@ -90,7 +91,9 @@ func (s *Snapshot) find(want buckets) error {
 		}
 		*b.at = bucket{tree: tree}
 		if s.tx != nil {
-			b.at.written = s.tx.Bucket(b.name)
+			if err := b.at.writable(s.tx, s.rootCheck, b.name); err != nil {
+				return err
+			}
 		}
 		s.found |= b.in
 	}

@@ -1,0 +1,204 @@
+package boltfile
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// PageCheck looks at the pages of a bucket before bbolt follows them in a write
+// transaction. bbolt believes what they say: on branches that lead in a circle it
+// goes on until the process ends, and a size that is wrong by one bit it
+// allocates, or frees pages by it that are in use.
+//
+// Until it commits, bbolt changes the content of leaves and leaves the branches as
+// they are. So the way that it will go is the one that the last commit left, and
+// that is what is looked at. A PageCheck is for one goroutine and one write
+// transaction, within Guard.
+type PageCheck struct {
+	tree    Tree
+	checked map[uint64]struct{} // pages that bbolt may read and replace
+	emptied map[uint64]struct{} // leaves from which something was deleted
+
+	// The keys of the leaf that was looked at last, [lo, hi); nil is open.
+	known  known
+	lo, hi []byte
+}
+
+// known is how much was looked at.
+type known uint8
+
+const (
+	nothing known = iota
+	theWay        // the path to the leaf
+	around        // and to the leaves that a cursor comes to from there
+)
+
+// NewPageCheck returns a PageCheck of what the last commit left of a bucket.
+func NewPageCheck(t Tree) *PageCheck {
+	return &PageCheck{tree: t, checked: make(map[uint64]struct{}), emptied: make(map[uint64]struct{})}
+}
+
+// Path is to be called before bbolt gets or puts key.
+func (c *PageCheck) Path(key []byte) error {
+	if c.knows(theWay, key) {
+		return nil
+	}
+	_, err := c.way(key)
+	return err
+}
+
+// Delete is to be called before bbolt deletes key. A leaf of which little is left
+// is merged with one beside it when the transaction commits, and so are the
+// branches above it.
+func (c *PageCheck) Delete(key []byte) error {
+	cur, err := c.way(key)
+	if err != nil {
+		return err
+	}
+	for level := range cur.n - 1 {
+		at, below := &cur.path[level], cur.path[level+1].page
+		on := at.i
+		for _, at.i = range []int{on - 1, on + 1} {
+			if at.i < 0 || at.i == at.page.count {
+				continue
+			}
+			beside, err := cur.child(level)
+			if err == nil && beside.leaf != below.leaf {
+				err = c.tree.in.corrupt(beside.id, "it is not of the type of page %d beside it", below.id)
+			}
+			if err == nil {
+				err = c.whole(&beside)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		at.i = on
+	}
+	c.emptied[cur.leaf().page.id] = struct{}{}
+	c.known = nothing
+	return nil
+}
+
+// Around is to be called before a cursor of bbolt seeks key, or moves on from it.
+func (c *PageCheck) Around(key []byte) error {
+	if c.knows(around, key) {
+		return nil
+	}
+	for _, by := range []int{1, -1} {
+		cur, err := c.way(key)
+		if err == nil {
+			err = c.beyond(cur, by)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	c.known = around
+	return nil
+}
+
+// Last is to be called before a cursor of bbolt moves to the last key.
+func (c *PageCheck) Last() error {
+	cur := c.tree.Cursor()
+	if err := cur.top(); err != nil {
+		return err
+	}
+	cur.path[0].i = cur.path[0].page.count - 1
+	if err := cur.down(true); err != nil {
+		return err
+	}
+	if err := c.wholePath(&cur); err != nil {
+		return err
+	}
+	return c.beyond(&cur, -1)
+}
+
+func (c *PageCheck) knows(much known, key []byte) bool {
+	return c.known >= much && (c.lo == nil || bytes.Compare(key, c.lo) >= 0) && (c.hi == nil || bytes.Compare(key, c.hi) < 0)
+}
+
+// way looks at the path to key.
+func (c *PageCheck) way(key []byte) (*Cursor, error) {
+	c.known, c.lo, c.hi = nothing, nil, nil
+	cur := c.tree.Cursor()
+	if err := cur.find(key); err != nil {
+		return nil, err
+	}
+	for _, at := range cur.path[:cur.n-1] {
+		if at.i > 0 {
+			c.lo = at.page.key(at.i)
+		}
+		if at.i+1 < at.page.count {
+			c.hi = at.page.key(at.i + 1)
+		}
+	}
+	if err := c.wholePath(&cur); err != nil {
+		return nil, err
+	}
+	c.known = theWay
+	return &cur, nil
+}
+
+// beyond looks at the next leaf, and at those behind it while bbolt may find them
+// empty.
+func (c *PageCheck) beyond(cur *Cursor, by int) error {
+	for {
+		at := cur.leaf()
+		if at.i = at.page.count; by < 0 {
+			at.i = 0
+		}
+		k, _, err := cur.move(by)
+		if err != nil || k == nil {
+			return err
+		}
+		if err := c.wholePath(cur); err != nil {
+			return err
+		}
+		if _, empty := c.emptied[cur.leaf().page.id]; !empty {
+			return nil
+		}
+	}
+}
+
+func (c *PageCheck) wholePath(cur *Cursor) error {
+	for i := range cur.path[:cur.n] {
+		if err := c.whole(&cur.path[i].page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whole returns nil if all elements of a page are as bbolt writes them, one behind
+// the other, and if it takes the pages that they need (node.spill and
+// common.WriteInodeToPage of bbolt 1.5).
+func (c *PageCheck) whole(p *page) error {
+	if _, found := c.checked[p.id]; found {
+		return nil
+	}
+	ends := uint64(headerSize + elementSize*p.count)
+	for i := range p.count {
+		at := headerSize + elementSize*i
+		e := p.b[at : at+elementSize]
+		var pos, size, value uint32
+		if p.leaf {
+			pos, size, value = binary.NativeEndian.Uint32(e[4:]), binary.NativeEndian.Uint32(e[8:]), binary.NativeEndian.Uint32(e[12:])
+		} else {
+			pos, size = binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:])
+		}
+		if size == 0 || uint64(at)+uint64(pos) != ends {
+			return c.tree.in.badElement(p, i)
+		}
+		ends += uint64(size) + uint64(value)
+	}
+	length := uint64(len(p.b))
+	switch page := c.tree.in.size; {
+	case ends > length:
+		return c.tree.in.corrupt(p.id, "its elements end after %d bytes, of %d", ends, length)
+	case p.id != 0 && length > ends+page: // an element may end with the page
+		return c.tree.in.corrupt(p.id, "its elements end after %d bytes, and it takes %d", ends, length)
+	}
+	c.checked[p.id] = struct{}{}
+	return nil
+}
