@@ -64,7 +64,7 @@ func (f *File) Commit(tx *bolt.Tx) error {
 		f.endWriting()
 		return nil
 	}
-	failed := f.judge(id, err)
+	failed := f.judge(id, tx.Stats(), err)
 	if failed.Outcome != NoRoom {
 		f.breakdown(failed)
 	}
@@ -83,9 +83,13 @@ func (f *File) Commit(tx *bolt.Tx) error {
 // given to the kernel, and nothing refers to the pages that were. With the new
 // one, or a part of it, it is not known what the disk has or will get. The
 // address is that of bbolt: transaction id modulo 2.
-func (f *File) judge(id int, err error) *CommitError {
+//
+// If the write of the meta page fails the old one proves nothing: the mapping
+// may have shown the new one for a moment, from which bbolt has then loaded its
+// free pages, and a file system over a network may still write it.
+func (f *File) judge(id int, did bolt.TxStats, err error) *CommitError {
 	e := &CommitError{Path: f.path, Outcome: Unknown, Err: err}
-	if isPanic(err) {
+	if isPanic(err) || isWrite(err) && wroteData(did) {
 		return e
 	}
 	m, readErr := metaAt(f.file, int64(id&1)*int64(f.db.Info().PageSize))
@@ -99,12 +103,22 @@ func (f *File) judge(id int, err error) *CommitError {
 	return e
 }
 
+// wroteData reports whether all data pages of a transaction were written: those
+// of its nodes and that of its free pages, one write each. The next write is that
+// of the meta page.
+func wroteData(did bolt.TxStats) bool { return did.GetWrite() > did.GetSpill() }
+
+// isWrite reports whether it was a write that failed, and not a sync.
+func isWrite(err error) bool {
+	p, ok := errors.AsType[*fs.PathError](err)
+	return ok && p.Op == "write"
+}
+
 // isNoRoom reports whether a write, or the growth of the file, found no room. A
 // sync that finds none has lost what was written before, which is a failure. Of
 // the error of the growth bbolt keeps the text: errno is then what it stood for.
 func isNoRoom(err error) (yes bool, errno error) {
-	p, ok := errors.AsType[*fs.PathError](err)
-	write := ok && p.Op == "write"
+	write := isWrite(err)
 	grow := strings.HasPrefix(err.Error(), "file resize error: ")
 	for _, full := range noRoomErrors {
 		switch {
