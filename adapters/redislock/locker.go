@@ -2,6 +2,7 @@ package redislock
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -34,6 +35,8 @@ type Locker struct {
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
 
+	tag       string        // of this Locker's requests
+	asked     atomic.Uint64 // requests so far
 	checked   atomic.Bool
 	checking  chan struct{} // a lock that a context can interrupt
 	noPublish sync.Once
@@ -72,6 +75,7 @@ func New(client Client, o *Options) (*Locker, error) {
 		replicas:       o.waitReplicas(),
 		shutOut:        2*o.ttl() + time.Minute,
 		log:            o.logger(),
+		tag:            rand.Text(),
 		checking:       make(chan struct{}, 1),
 	}
 	l.ctx, l.stop = context.WithCancel(context.Background())

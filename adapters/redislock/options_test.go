@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,8 +77,8 @@ func TestOptionsAreTheCallersAgainAfterNew(t *testing.T) {
 	if _, err := l.Acquire(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
-	if want := (2 * time.Minute).Milliseconds(); len(asked) != 3 || asked[2] != want {
-		t.Errorf("the take has the arguments %v, want the id, TTL, and %d ms of patience", asked, want)
+	if want := (2 * time.Minute).Milliseconds(); len(asked) != 4 || asked[2] != want {
+		t.Errorf("the take has the arguments %v, want the id, TTL, %d ms of patience, and the number of the request", asked, want)
 	}
 	if err := l.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -118,11 +119,13 @@ func TestPasswordInAnAddressIsNotPrinted(t *testing.T) {
 	}
 }
 
-// stub answers as a server would that is not there to ask.
+// stub answers as a server would that is not there to ask. To an array it adds
+// what the scripts add, the request's last argument.
 type stub struct {
 	redislock.Client
 	info  string
 	reply any
+	stale bool // the reply is as it stands
 	err   error
 	asked func(args []any) // of each script; nil does not look
 }
@@ -135,7 +138,11 @@ func (s *stub) EvalSha(_ context.Context, _ string, _ []string, args ...any) *re
 	if s.asked != nil {
 		s.asked(args)
 	}
-	return redis.NewCmdResult(s.reply, s.err)
+	reply := s.reply
+	if array, ok := reply.([]any); ok && !s.stale {
+		reply = slices.Concat(array, args[len(args)-1:])
+	}
+	return redis.NewCmdResult(reply, s.err)
 }
 
 func TestServerVersionIsChecked(t *testing.T) {
@@ -180,6 +187,22 @@ func TestRepliesThatNoScriptGivesAreErrors(t *testing.T) {
 		}
 		if lease, err := l.TryAcquire(t.Context(), "a"); !errors.Is(err, locks.ErrUnreachable) || lease != nil {
 			t.Errorf("reply %v: %v, %v, want ErrUnreachable", reply, lease, err)
+		}
+		if err := l.Close(t.Context()); err != nil {
+			t.Errorf("reply %v: Close: %v", reply, err)
+		}
+	}
+}
+
+func TestReplyWithoutTheNumberOfItsRequestIsAnError(t *testing.T) {
+	for _, reply := range [][]any{{"granted", "7"}, {"granted", "7", "somebody.1"}, {"granted", "7", nil}} {
+		l, err := redislock.New(&stub{reply: reply, stale: true}, &redislock.Options{TTL: redislock.MinTTL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease, err := l.TryAcquire(t.Context(), "a")
+		if !errors.Is(err, locks.ErrUnreachable) || lease != nil || !strings.Contains(err.Error(), "another request") {
+			t.Errorf("reply %v: %v, %v, want ErrUnreachable that tells of another request", reply, lease, err)
 		}
 		if err := l.Close(t.Context()); err != nil {
 			t.Errorf("reply %v: Close: %v", reply, err)

@@ -24,11 +24,44 @@ var (
 	//go:embed withdraw.lua
 	withdrawLua string
 
-	takeScript     = redis.NewScript(waitersLua + takeLua)
-	renewScript    = redis.NewScript(renewLua)
-	releaseScript  = redis.NewScript(waitersLua + releaseLua)
-	withdrawScript = redis.NewScript(waitersLua + withdrawLua)
+	takeScript     = newScript(waitersLua + takeLua)
+	renewScript    = newScript(renewLua)
+	releaseScript  = newScript(waitersLua + releaseLua)
+	withdrawScript = newScript(waitersLua + withdrawLua)
 )
+
+// newScript makes the script of a body that replies with an array. The script
+// adds its last argument, the number of the request, which own looks for.
+func newScript(body string) *redis.Script {
+	return redis.NewScript("local function reply()\n" + body +
+		"\nend\nlocal array = reply()\narray[#array + 1] = ARGV[#ARGV]\nreturn array\n")
+}
+
+// run sends a script with a number for this request and returns its reply.
+func (l *Locker) run(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]any, error) {
+	number := l.number()
+	reply, err := script.Run(ctx, l.client, keys, append(args, number)...).Slice()
+	if err != nil {
+		return nil, err
+	}
+	return own(reply, number)
+}
+
+// number is unique among the requests of all Lockers that share a client.
+func (l *Locker) number() string {
+	return l.tag + "." + strconv.FormatUint(l.asked.Add(1), 10)
+}
+
+// own returns what the script replied if it replied to the request with this
+// number. A client that leaves a reply unread on a pooled connection, as clients
+// have done after a timeout, takes it for the reply to its next request: then one
+// holder would get another's number, and a renewal that never came would count.
+func own(reply []any, number string) ([]any, error) {
+	if n := len(reply) - 1; n >= 0 && reply[n] == number {
+		return reply[:n], nil
+	}
+	return nil, fmt.Errorf("the reply %q belongs to another request than %s; make a new client if this does not end", reply, number)
+}
 
 // answer is what the take script said.
 type answer struct {
@@ -42,7 +75,7 @@ type answer struct {
 func (l *Locker) take(ctx context.Context, k keys, id string, patience time.Duration) (answer, error) {
 	args := []any{id, l.ttl.Milliseconds(), patience.Milliseconds()}
 	if l.replicas == 0 {
-		return parseTake(takeScript.Run(ctx, l.client, k.with(id), args...).Slice())
+		return parseTake(l.run(ctx, takeScript, k.with(id), args...))
 	}
 	return l.takeAndWait(ctx, k, id, args)
 }
@@ -53,6 +86,8 @@ func (l *Locker) takeAndWait(ctx context.Context, k keys, id string, args []any)
 	if err != nil {
 		return answer{}, err
 	}
+	number := l.number()
+	args = append(args, number)
 	run := takeScript.EvalSha
 	for {
 		var script *redis.Cmd
@@ -67,7 +102,11 @@ func (l *Locker) takeAndWait(ctx context.Context, k keys, id string, args []any)
 			run = takeScript.Eval
 			continue
 		}
-		a, takeErr := parseTake(script.Slice())
+		reply, takeErr := script.Slice()
+		if takeErr == nil {
+			reply, takeErr = own(reply, number)
+		}
+		a, takeErr := parseTake(reply, takeErr)
 		switch {
 		case takeErr != nil:
 			return a, takeErr
@@ -116,9 +155,13 @@ func parseTake(reply []any, err error) (answer, error) {
 // renew returns an error over locks.ErrLost if the grant is not there.
 func (l *Locker) renew(ctx context.Context, k keys, grant string) error {
 	_, err := call(ctx, l, func(ctx context.Context) (struct{}, error) {
-		found, err := renewScript.Run(ctx, l.client, []string{k.lock(), k.last()}, grant, l.ttl.Milliseconds()).Int()
-		if err == nil && found == 0 {
+		reply, err := l.run(ctx, renewScript, []string{k.lock(), k.last()}, grant, l.ttl.Milliseconds())
+		switch {
+		case err != nil:
+		case len(reply) == 1 && reply[0] == int64(0):
 			err = errNotThere
+		case len(reply) != 1 || reply[0] != int64(1):
+			err = fmt.Errorf("the renew script replied %q", reply)
 		}
 		return struct{}{}, err
 	})
@@ -128,7 +171,7 @@ func (l *Locker) renew(ctx context.Context, k keys, grant string) error {
 // release frees the lock and wakes a waiter.
 func (l *Locker) release(ctx context.Context, k keys, grant string) error {
 	_, err := call(ctx, l, func(ctx context.Context) (struct{}, error) {
-		reply, err := releaseScript.Run(ctx, l.client, k.shared(), grant, k.channel()).Slice()
+		reply, err := l.run(ctx, releaseScript, k.shared(), grant, k.channel())
 		if err != nil {
 			return struct{}{}, err
 		}
@@ -148,7 +191,7 @@ func (l *Locker) release(ctx context.Context, k keys, grant string) error {
 // lock.
 func (l *Locker) withdraw(ctx context.Context, k keys, id string) (held bool, err error) {
 	return call(ctx, l, func(ctx context.Context) (bool, error) {
-		reply, err := withdrawScript.Run(ctx, l.client, k.with(id), id, k.channel(), l.shutOut.Milliseconds()).Slice()
+		reply, err := l.run(ctx, withdrawScript, k.with(id), id, k.channel(), l.shutOut.Milliseconds())
 		if err != nil {
 			return false, err
 		}

@@ -219,14 +219,15 @@ func cutOffHolder(k *kit) {
 
 func silentService(k *kit) {
 	a, b := k.locker(Config{}), k.locker(Config{})
-	k.free(a, lock)
+	before := k.acquire(a, lock)
+	k.release(before)
 	resume := k.Pause(k.T)
 	k.Cleanup(resume)
 	ctx, cancel := context.WithTimeout(context.Background(), k.TTL/2)
 	defer cancel()
 	o := k.result(start(ctx, a.Acquire, lock), "its context ended, with the service silent")
 	if o.err == nil {
-		k.broken("a service that was silent granted the token %v", o.lease.Token())
+		k.broken("a service that was silent granted the token %v, after %v", o.lease.Token(), before.Token())
 	}
 	resume()
 	k.entries(lock, 0)

@@ -91,7 +91,8 @@ func (c *Counter) Reset() {
 
 // serve moves one connection's units and applies the faults to them.
 func (c *Counter) serve(l *link, p protocol) {
-	conn := &counted{counter: c, link: l, waiting: make(map[int64]*fault)}
+	conn := &counted{counter: c, link: l, waiting: make(map[int64]*fault),
+		names: make(map[int64]string), last: make(map[string][]byte)}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if pump(l.client, l.server, p.request, conn.asked) != nil {
@@ -109,7 +110,7 @@ func (c *Counter) serve(l *link, p protocol) {
 }
 
 // pump reads units and passes on those that seen lets through.
-func pump(from io.Reader, to io.Writer, read func(io.Reader) (unit, error), seen func(unit) bool) error {
+func pump(from io.Reader, to io.Writer, read func(io.Reader) (unit, error), seen func(*unit) bool) error {
 	for {
 		u, err := read(from)
 		if errors.Is(err, io.EOF) {
@@ -118,7 +119,7 @@ func pump(from io.Reader, to io.Writer, read func(io.Reader) (unit, error), seen
 		if err != nil {
 			return err
 		}
-		if !seen(u) {
+		if !seen(&u) {
 			return io.ErrClosedPipe
 		}
 		if _, err := to.Write(u.raw); err != nil {
@@ -133,12 +134,14 @@ type counted struct {
 	link    *link
 
 	// Guarded by counter.mu.
-	inTrip  bool             // asked and not answered yet
-	waiting map[int64]*fault // by the id of the request whose reply they await
+	inTrip  bool              // asked and not answered yet
+	waiting map[int64]*fault  // by the id of the request whose reply they await
+	names   map[int64]string  // of the requests without a reply
+	last    map[string][]byte // the last reply to each name
 }
 
 // asked notes the requests in u and tells whether u may go to the server.
-func (conn *counted) asked(u unit) bool {
+func (conn *counted) asked(u *unit) bool {
 	c := conn.counter
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,6 +151,7 @@ func (conn *counted) asked(u unit) bool {
 			continue
 		}
 		c.requests = append(c.requests, m.name)
+		conn.names[m.id] = m.name
 		if !conn.inTrip {
 			conn.inTrip = true
 			c.trips++
@@ -167,24 +171,30 @@ func (conn *counted) asked(u unit) bool {
 }
 
 // answered notes the replies in u and tells whether u may go to the client.
-func (conn *counted) answered(u unit) bool {
+func (conn *counted) answered(u *unit) bool {
 	c := conn.counter
 	var held []*fault
 	c.mu.Lock()
 	for _, m := range u.messages {
 		conn.inTrip = false
-		f := conn.waiting[m.id]
-		if f == nil {
-			continue
-		}
+		name, f := conn.names[m.id], conn.waiting[m.id]
+		delete(conn.names, m.id)
 		delete(conn.waiting, m.id)
-		if f.kind == dropReply {
+		before := conn.last[name]
+		conn.last[name] = u.raw
+		switch {
+		case f == nil:
+		case f.kind == dropReply:
 			conn.link.reset()
 			close(f.met)
 			c.mu.Unlock()
 			return false
+		case f.kind == repeatReply:
+			u.raw = slices.Concat(before, u.raw)
+			close(f.met)
+		default:
+			held = append(held, f)
 		}
-		held = append(held, f)
 	}
 	c.mu.Unlock()
 	for _, f := range held {

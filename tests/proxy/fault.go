@@ -11,6 +11,7 @@ const (
 	dropRequest faultKind = iota
 	dropReply
 	holdReply
+	repeatReply
 )
 
 // fault waits for the next request of a name.
@@ -42,6 +43,14 @@ func (c *Counter) DropRequest(name string) <-chan struct{} {
 func (c *Counter) HoldReply(name string) (held <-chan struct{}, release func()) {
 	f := c.addFault(holdReply, name)
 	return f.met, f.let
+}
+
+// RepeatReply puts a copy of the connection's last reply to a request of that
+// name before the next one, as if the client had never read it: from there on
+// each reply is one too late. It is for protocols that match replies to requests
+// by their order, as Redis does. The channel is closed when that has happened.
+func (c *Counter) RepeatReply(name string) <-chan struct{} {
+	return c.addFault(repeatReply, name).met
 }
 
 func (f *fault) let() { f.released.Do(func() { close(f.release) }) }

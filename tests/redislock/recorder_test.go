@@ -42,7 +42,7 @@ func (r *recorder) EvalSha(ctx context.Context, sha string, keys []string, args 
 // isTake tells the take script from the others, which have fewer keys or the
 // name of a channel among their arguments.
 func isTake(keys []string, args []any) bool {
-	if len(keys) != 5 || len(args) != 3 {
+	if len(keys) != 5 || len(args) != 4 {
 		return false
 	}
 	_, isTTL := args[1].(int64)

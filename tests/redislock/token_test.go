@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/fencedkv/fencedkv/adapters/redislock"
 	"github.com/fencedkv/fencedkv/locks"
 	"github.com/fencedkv/fencedkv/tests/internal/bounded"
@@ -203,6 +205,28 @@ func TestLostReplyOfTheTakeGivesTheSameToken(t *testing.T) {
 	bounded.Receive(t, "the lost reply", lost)
 }
 
+// A client library that leaves a reply unread on a connection takes it for the
+// reply to the next request. Then b's lock would come with a's number.
+func TestReplyToAnotherRequestIsNoGrant(t *testing.T) {
+	t.Parallel()
+	prefix := space()
+	counter := proxy.CountRedis(t, servers.SharedRedis(t))
+	client := redis.NewClient(&redis.Options{Addr: counter.Addr(), ContextTimeoutEnabled: true, PoolSize: 1})
+	t.Cleanup(func() { client.Close() })
+	l := newLocker(t, client, &redislock.Options{Prefix: prefix})
+	bounded.Release(t, bounded.Acquire(t, l, "warm")) // the server knows the script from here on
+	a := bounded.Acquire(t, l, "a")
+
+	repeated := counter.RepeatReply("EVALSHA")
+	b := bounded.Acquire(t, l, "b")
+	bounded.Receive(t, "the repeated reply", repeated)
+	if want := newClient(t, servers.SharedRedis(t)).Get(t.Context(), key(prefix, "b")+"lock").Val(); want != fmt.Sprintf("%d %s", b.Token().Seq, b.Token().Holder) {
+		t.Errorf("the server granted %q, and the token is %v; the number before was %d", want, b.Token(), a.Token().Seq)
+	}
+	bounded.Release(t, b)
+	bounded.Release(t, a)
+}
+
 // A take that runs again after its grant was released must not take the lock
 // for nobody.
 func TestLateCopyOfAReleasedTakeIsRefused(t *testing.T) {
@@ -216,7 +240,7 @@ func TestLateCopyOfAReleasedTakeIsRefused(t *testing.T) {
 		t.Fatal("no take was recorded")
 	}
 	for _, again := range recorder.takes {
-		if got := again(t.Context()); len(got) != 1 || got[0] != "over" {
+		if got := again(t.Context()); len(got) != 2 || got[0] != "over" {
 			t.Errorf("the late copy got %v, want over", got)
 		}
 	}
@@ -236,7 +260,7 @@ func TestRepeatedTakeCountsTheTTLFromItself(t *testing.T) {
 	k := key(prefix, "a")
 	recorder.PExpire(t.Context(), k+"lock", time.Minute)
 	reply := recorder.takes[len(recorder.takes)-1](t.Context())
-	if want := strconv.FormatUint(lease.Token().Seq, 10); len(reply) != 2 || reply[0] != "granted" || reply[1] != want {
+	if want := strconv.FormatUint(lease.Token().Seq, 10); len(reply) != 3 || reply[0] != "granted" || reply[1] != want {
 		t.Errorf("the repeated take got %v, want the same grant, %s", reply, want)
 	}
 	if left := recorder.PTTL(t.Context(), k+"lock").Val(); left < 59*time.Minute {

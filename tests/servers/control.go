@@ -96,6 +96,9 @@ func (s *instance) Resume(t testing.TB) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mustRun(t, "Resume")
+	if pid := s.proc.cmd.Process.Pid; !stopped(pid) {
+		t.Errorf("servers: Resume: %s, process %d, had not stayed paused", s.prog.name(), pid)
+	}
 	if err := resume(s.proc.cmd.Process); err != nil {
 		t.Fatalf("servers: Resume: %s: %v", s.prog.name(), err)
 	}

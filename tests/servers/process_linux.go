@@ -18,9 +18,14 @@ func dieWithParent(cmd *exec.Cmd) {
 // stopped tells whether every thread of the process has stopped: a SIGSTOP
 // reaches the threads some time after kill(2) has returned.
 func stopped(pid int) bool {
-	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-	for _, name := range stats {
-		stat, err := os.ReadFile(name)
+	tasks := fmt.Sprintf("/proc/%d/task", pid)
+	threads, err := os.ReadDir(tasks)
+	if err != nil {
+		return false
+	}
+	found := false
+	for _, thread := range threads {
+		stat, err := os.ReadFile(filepath.Join(tasks, thread.Name(), "stat"))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 			continue // the thread has ended meanwhile
 		}
@@ -32,6 +37,7 @@ func stopped(pid int) bool {
 		if !bytes.HasPrefix(state, []byte("T")) {
 			return false
 		}
+		found = true
 	}
-	return len(stats) > 0
+	return found
 }
