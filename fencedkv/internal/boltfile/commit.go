@@ -61,6 +61,7 @@ func (f *File) Commit(tx *bolt.Tx) error {
 	err := Guard(f.path, func() error { return f.commit(tx) })
 	if err == nil {
 		f.durable.Store(uint64(id))
+		f.share()
 		f.endWriting()
 		return nil
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What can be wrong with a file. Open returns them inside the struct errors
-// below; use errors.Is.
+// What can be wrong with a file. Open returns the first three inside the struct
+// errors below; use errors.Is.
 var (
 	// ErrInUse: the file is open elsewhere, in another process or in this one.
 	// See InUseError.
@@ -17,6 +17,9 @@ var (
 	// ErrFormat: the file is no bbolt file, or of a kind that is not read here.
 	// See FormatError.
 	ErrFormat = errors.New("fencedkv: file format not supported")
+	// ErrMoved: the path no longer names the file that is open. Nothing is
+	// written then; what was read before and is read now is of the open file.
+	ErrMoved = errors.New("fencedkv: file moved")
 )
 
 // InUseError says who has the file. It unwraps to ErrInUse.
@@ -82,3 +85,9 @@ type FormatError struct {
 func (e *FormatError) Unwrap() error { return ErrFormat }
 
 func (e *FormatError) Error() string { return "fencedkv: open " + e.Path + ": " + e.Detail }
+
+func movedError(path string) error {
+	return fmt.Errorf("%w: %s: it was moved, removed or replaced while it was open, and whoever opens the path "+
+		"finds another file or none; nothing was written; move it back, or close it and open it by its new name",
+		ErrMoved, path)
+}

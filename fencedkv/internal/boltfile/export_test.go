@@ -16,12 +16,13 @@ type Ops struct {
 	Rename   func(from, to string) error
 	Waiting  func()
 	Serve    func()
+	Reserve  func(f *os.File, size int64) int
 }
 
 // WithOps returns o with its operations replaced.
 func WithOps(o Options, ops Ops) Options {
 	o.ops = &fileOps{writeAt: ops.WriteAt, datasync: ops.Datasync, sync: ops.Sync, syncDir: ops.SyncDir,
-		link: ops.Link, rename: ops.Rename, waiting: ops.Waiting, serve: ops.Serve}
+		link: ops.Link, rename: ops.Rename, waiting: ops.Waiting, serve: ops.Serve, reserve: ops.Reserve}
 	return o
 }
 

@@ -29,12 +29,16 @@ type File struct {
 	writer  sync.Mutex    // held by the write transaction
 	durable atomic.Uint64 // the last transaction of which it is known
 
+	reserved int64                 // of address space; 0 if none is
+	shared   atomic.Pointer[State] // nil while none is shared; stored with mu held
+
 	mu      sync.Mutex
 	writing *bolt.Tx      // the write transaction, nil if there is none
 	flight  chan struct{} // closed when the commit that began last has ended
 	size    int64         // the largest size seen; bbolt never makes a file smaller
-	sizeNow func() (int64, error)
+	probe   func() (size int64, there bool, err error)
 	broken  error // why the file is out of use, nil if it is not
+	closing bool
 
 	close    sync.Once
 	closeErr error
@@ -56,8 +60,10 @@ func (f *File) RecoveredLostCommit() bool { return f.lostCommit }
 
 // Begin starts a transaction, a writable one once the one before has ended. One
 // that cannot write may wait for the commit in flight: what it reads is durable.
-// Begin returns a *CorruptError if the file has become shorter, and from then
-// on. End the transaction with Commit or Rollback of f.
+// End the transaction with Commit or Rollback of f.
+//
+// Of one that writes the error is a *CorruptError if the file has become shorter,
+// and from then on, and one over ErrMoved while the path does not name it.
 func (f *File) Begin(writable bool) (*bolt.Tx, error) {
 	if writable {
 		f.writer.Lock()
@@ -70,7 +76,7 @@ func (f *File) Begin(writable bool) (*bolt.Tx, error) {
 }
 
 func (f *File) begin(writable bool) (tx *bolt.Tx, err error) {
-	if err := f.check(); err != nil {
+	if err := f.check(writable); err != nil {
 		return nil, err
 	}
 	err = Guard(f.path, func() (err error) {
@@ -116,11 +122,16 @@ func (f *File) Rollback(tx *bolt.Tx) error {
 	return err
 }
 
-// Close waits for the open transactions, then closes the file and frees its
+// Close waits for the open transactions and States, then closes the file and frees its
 // lock. Later calls return what the first returned.
 func (f *File) Close() error {
 	f.close.Do(func() {
 		defer f.release()
+		f.mu.Lock()
+		f.closing = true
+		shared := f.shared.Swap(nil)
+		f.mu.Unlock()
+		shared.retire()
 		f.closeErr = Guard(f.path, f.db.Close)
 		unlock(f.file)
 		if err := f.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) && f.closeErr == nil {
@@ -157,27 +168,38 @@ func (f *File) latch(err error) {
 // breakdown puts the file out of use. The first reason is kept.
 func (f *File) breakdown(err error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	if f.broken == nil {
 		f.broken = err
 	}
+	shared := f.shared.Swap(nil)
+	f.mu.Unlock()
+	shared.retire()
 }
 
 // check reports why no transaction can begin.
-func (f *File) check() error {
+func (f *File) check(writable bool) error {
+	err := f.look(writable)
+	if _, short := errors.AsType[*CorruptError](err); short {
+		f.breakdown(err)
+	}
+	return err
+}
+
+func (f *File) look(writable bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.broken != nil {
+	if f.broken != nil || !writable {
 		return f.broken
 	}
-	size, err := f.sizeNow()
-	if err != nil {
-		return fmt.Errorf("fencedkv: size of %s: %w", f.path, err)
-	}
-	if size < f.size {
-		f.broken = &CorruptError{Path: f.path, Detail: fmt.Sprintf(
+	size, there, err := f.probe()
+	switch {
+	case err != nil:
+		return fmt.Errorf("fencedkv: look at %s: %w", f.path, err)
+	case !there:
+		return movedError(f.path)
+	case size < f.size:
+		return &CorruptError{Path: f.path, Detail: fmt.Sprintf(
 			"the file was cut short while open: it has %d bytes and had %d", size, f.size)}
-		return f.broken
 	}
 	f.size = size
 	return nil

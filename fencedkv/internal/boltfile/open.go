@@ -191,6 +191,7 @@ func (o *opening) openClaimed(real string, info os.FileInfo) (_ *File, err error
 	}
 	f.lostCommit = cur.lost
 	f.durable.Store(uint64(int(cur.txid))) // settle has seen to it; int as in Tx.ID
+	f.share()
 	return f, nil
 }
 
@@ -273,20 +274,25 @@ func (o *opening) syncDir(dir string) error {
 // serve hands the file to bbolt.
 func (o *opening) serve(file *os.File, real string) (*File, error) {
 	o.ops.doServe()
-	sizeNow, err := sizer(file)
+	abs, err := filepath.Abs(o.path)
 	if err != nil {
 		return nil, err
 	}
-	size, err := sizeNow()
+	probe, err := prober(file, abs)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: o.path, file: file, created: o.created, size: size, sizeNow: sizeNow, commit: o.opts.commit()}
+	size, _, err := probe()
+	if err != nil {
+		return nil, err
+	}
+	reserved := o.ops.doReserve(file, size)
+	f := &File{path: o.path, file: file, created: o.created, size: size, probe: probe, reserved: int64(reserved), commit: o.opts.commit()}
 	err = Guard(o.path, func() (err error) {
 		f.db, err = bolt.Open(real, 0o600, &bolt.Options{
 			Timeout:         max(o.left(), time.Millisecond),
 			FreelistType:    bolt.FreelistMapType,
-			InitialMmapSize: reservation(file, size),
+			InitialMmapSize: reserved,
 			OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return file, nil },
 		})
 		return err

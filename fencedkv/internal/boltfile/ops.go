@@ -13,6 +13,7 @@ type fileOps struct {
 	rename   func(from, to string) error // refuses an existing name
 	waiting  func()                      // the lock is held by somebody else
 	serve    func()                      // bbolt is about to get the file
+	reserve  func(f *os.File, size int64) int
 }
 
 func (o *fileOps) doWriteAt(f *os.File, b []byte, off int64) (int, error) {
@@ -67,4 +68,11 @@ func (o *fileOps) doServe() {
 	if o.serve != nil {
 		o.serve()
 	}
+}
+
+func (o *fileOps) doReserve(f *os.File, size int64) int {
+	if o.reserve != nil {
+		return o.reserve(f, size)
+	}
+	return reservation(f, size)
 }

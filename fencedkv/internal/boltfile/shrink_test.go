@@ -3,9 +3,9 @@
 package boltfile_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"strconv"
 	"sync"
@@ -44,16 +44,33 @@ func roleShrink(args []string) error {
 		}
 		return nil
 	}
+	sum := crc32.NewIEEE()
 	read := func(tx *bolt.Tx) error {
-		sum := 0
+		sum.Reset()
 		return tx.Bucket(bucket).ForEach(func(k, v []byte) error {
-			sum += len(bytes.Clone(v))
+			sum.Write(k)
+			sum.Write(v)
 			return nil
 		})
 	}
+	if err := f.View(read); err != nil {
+		return err
+	}
+	intact := sum.Sum32()
 	switch moment {
 	case "before a transaction":
 		if err := cut(); err != nil {
+			return err
+		}
+		// What was cut off may be of no page in use. The first write looks.
+		if err := f.View(read); err == nil {
+			if sum.Sum32() != intact {
+				return errors.New("View: it has read what is not there")
+			}
+		} else if err := want("View", err); err != nil {
+			return err
+		}
+		if err := want("Update", put(f, "k", "v")); err != nil {
 			return err
 		}
 		for range 3 {
