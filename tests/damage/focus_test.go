@@ -9,7 +9,7 @@ type focus struct {
 	keys  map[string]map[string]bool // by resource
 }
 
-// further is how many records beyond a leaf a read that ends there may look at,
+// beyond is how many records beyond a leaf a read that ends there may look at,
 // and so how far away a read may begin that looks at the leaf.
 const beyond = 3
 
@@ -23,37 +23,56 @@ type stored struct {
 // focusOf returns what to read when a byte was changed.
 func (a *anatomy) focusOf(at int) *focus {
 	f := &focus{marks: map[string]bool{}, keys: map[string]map[string]bool{}}
-	switch r := a.of[at]; r {
-	case slack, freePage:
+	switch page := at / pageSize; {
+	case a.of[at] == slack || a.of[at] == freePage:
 		if at%997 == 0 {
 			return nil
 		}
-		return f
-	case leafElement, leafKey, recordHeader, recordContent:
-	default:
-		return nil
-	}
-	for page := at / pageSize; ; page-- {
-		first, last := -1, -1
+		return f // nobody looks at it, not even those who look at everything
+	case a.children[page] != nil:
+		// The search for any key can look at any key of a branch: some records of
+		// all leaves, and all that lie below this element.
 		for i, s := range a.records {
-			if s.page == page {
-				if first < 0 {
-					first = i
-				}
-				last = i
+			if i == 0 || i+1 == len(a.records) || a.records[i-1].page != s.page || a.records[i+1].page != s.page || i%20 == 0 {
+				f.add(s)
 			}
 		}
-		if first < 0 {
-			if page > 0 && a.overflow[page] {
-				continue // of the page before
+		for _, child := range a.children[page] {
+			if at >= child.at && at < child.at+element || at >= child.key && at < child.key+child.size {
+				f.addLeaf(a, child.page)
 			}
-			return nil // within the root page
-		}
-		for i := max(first-beyond, 0); i <= min(last+beyond, len(a.records)-1); i++ {
-			f.add(a.records[i])
 		}
 		return f
+	default:
+		for a.overflow[page] {
+			page--
+		}
+		if f.addLeaf(a, page) {
+			return f
+		}
+		return nil // meta, free list, root
 	}
+}
+
+// addLeaf adds the records of a leaf and those beside it. It reports whether
+// there are any.
+func (f *focus) addLeaf(a *anatomy, page int) bool {
+	first, last := -1, -1
+	for i, s := range a.records {
+		if s.page == page {
+			if first < 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	if first < 0 {
+		return false
+	}
+	for i := max(first-beyond, 0); i <= min(last+beyond, len(a.records)-1); i++ {
+		f.add(a.records[i])
+	}
+	return true
 }
 
 func (f *focus) add(s stored) {

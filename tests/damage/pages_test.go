@@ -78,10 +78,14 @@ type anatomy struct {
 	free     int
 	records  []stored     // in order, those of one bucket together
 	overflow map[int]bool // pages that go on with the one before
+	children map[int][]child
 }
 
+// child is an element of a branch page.
+type child struct{ at, key, size, page int }
+
 func dissect(image []byte) (*anatomy, error) {
-	a := &anatomy{image: image, of: make([]region, len(image)), overflow: map[int]bool{}}
+	a := &anatomy{image: image, of: make([]region, len(image)), overflow: map[int]bool{}, children: map[int][]child{}}
 	for page := range 2 {
 		a.mark(page*pageSize, pageHead+metaSize, metaPage)
 	}
@@ -113,9 +117,11 @@ func (a *anatomy) tree(page uint64, depth int) error {
 		a.mark(at, pageHead, pageHeader)
 		for i := range int(native.Uint16(a.image[at+10:])) {
 			e := at + pageHead + i*element
+			key, size, below := e+int(native.Uint32(a.image[e:])), int(native.Uint32(a.image[e+4:])), native.Uint64(a.image[e+8:])
+			a.children[int(page)] = append(a.children[int(page)], child{e, key, size, int(below)})
 			a.mark(e, element, branchElement)
-			a.mark(e+int(native.Uint32(a.image[e:])), int(native.Uint32(a.image[e+4:])), branchKey)
-			if err := a.tree(native.Uint64(a.image[e+8:]), depth+1); err != nil {
+			a.mark(key, size, branchKey)
+			if err := a.tree(below, depth+1); err != nil {
 				return err
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +27,8 @@ func (c *corpus) examine(t *testing.T, k kind, list []int, result func(n int, v 
 	t.Helper()
 	text, err := json.Marshal(c)
 	must(t, err)
+	exe, err := workerExe()
+	must(t, err)
 	const at = 500 // in a task
 	tasks := make(chan []int)
 	var (
@@ -34,7 +37,7 @@ func (c *corpus) examine(t *testing.T, k kind, list []int, result func(n int, v 
 	)
 	for range workers {
 		wg.Go(func() {
-			w := &child{env: workerEnv + "=" + string(text)}
+			w := &process{exe: exe, env: workerEnv + "=" + string(text)}
 			defer w.end()
 			for list := range tasks {
 				for len(list) > 0 {
@@ -61,8 +64,24 @@ func (c *corpus) examine(t *testing.T, k kind, list []int, result func(n int, v 
 	wg.Wait()
 }
 
-// child is a worker process. One that has died is started again.
-type child struct {
+// workerExe is this test binary. A worker has one goroutine to speak of, so that
+// under the race detector, which would make it five times as slow, it is built
+// without.
+var workerExe = sync.OnceValues(func() (string, error) {
+	if !raced {
+		return os.Executable()
+	}
+	exe := filepath.Join(made.dir, "worker.test")
+	out, err := exec.Command("go", "test", "-race=false", "-c", "-o", exe, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the worker: %w: %s", err, out)
+	}
+	return exe, nil
+})
+
+// process is a worker. One that has died is started again.
+type process struct {
+	exe    string
 	env    string
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -70,29 +89,26 @@ type child struct {
 	stderr bytes.Buffer
 }
 
-func (w *child) start() error {
-	exe, err := os.Executable()
-	if err != nil {
-		return err
-	}
+func (w *process) start() error {
 	w.stderr.Reset()
-	w.cmd = exec.Command(exe)
+	w.cmd = exec.Command(w.exe)
 	w.cmd.Env = append(os.Environ(), w.env)
 	w.cmd.Stderr = &w.stderr
-	if w.in, err = w.cmd.StdinPipe(); err != nil {
+	in, err := w.cmd.StdinPipe()
+	if err != nil {
 		return err
 	}
 	out, err := w.cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	w.out = bufio.NewReader(out)
+	w.in, w.out = in, bufio.NewReader(out)
 	return w.cmd.Start()
 }
 
 // do has a task done and returns how many of it are: not all, if the worker died
 // of the last.
-func (w *child) do(t task, result func(int, verdict)) (done int, err error) {
+func (w *process) do(t task, result func(int, verdict)) (done int, err error) {
 	if w.cmd == nil {
 		if err := w.start(); err != nil {
 			return 0, err
@@ -120,7 +136,7 @@ func (w *child) do(t task, result func(int, verdict)) (done int, err error) {
 	return done, nil
 }
 
-func (w *child) dead(inTime bool) verdict {
+func (w *process) dead(inTime bool) verdict {
 	_ = w.cmd.Wait()
 	w.cmd = nil
 	if !inTime {
@@ -134,7 +150,7 @@ func (w *child) dead(inTime bool) verdict {
 	return verdict{crash, "no output"}
 }
 
-func (w *child) end() {
+func (w *process) end() {
 	if w.cmd != nil {
 		w.in.Close()
 		_ = w.cmd.Wait()

@@ -90,7 +90,7 @@ func (b *bench) examine(k kind, n int) (verdict, error) {
 	}
 	x := newExam(b.path, b.corpus.model)
 	switch k {
-	case flip:
+	case flip, settled:
 		x.focus = b.anatomy.focusOf(n / 8)
 	case lose:
 		x.older = b.olderModels()
