@@ -16,7 +16,8 @@ type batch struct {
 	loaded         bool   // the header was read
 	wrote          bool   // the transaction has something to commit
 
-	raised []raise // whose marks are to be cached
+	marks  map[string]markRecord // as the batch leaves them, of those it has read
+	raised []raise               // whose marks are to be cached
 
 	bytes       int           // of pending writes
 	inFunctions time.Duration // in which functions ran
@@ -25,11 +26,17 @@ type batch struct {
 	results []error    // of open, nil for what was applied
 }
 
-// raise is a mark that is to be replaced.
+// markRecord is a mark and its record, nil if there is none.
+type markRecord struct {
+	mark   fence.Mark
+	record []byte
+}
+
+// raise is a mark that is to replace another.
 type raise struct {
-	resource    string
-	mark        fence.Mark
-	old, record []byte // old is nil for the first mark
+	resource string
+	old      []byte // record of the other
+	markRecord
 }
 
 // Raises are the marks that a request replaced.
@@ -53,7 +60,7 @@ func (b *batch) add(r *request) (spoiled bool, err error) {
 	if r.ctx.Err() != nil {
 		return false, notApplied(r.ctx)
 	}
-	raises, err := b.snap.decide(r.tx.claims)
+	raises, err := b.decide(r.tx.claims)
 	if err != nil {
 		return false, err
 	}
@@ -85,26 +92,45 @@ func (b *batch) runFunction(r *request) error {
 }
 
 // decide applies the rule to each claim, in order.
-func (s *Snapshot) decide(claims []Claim) (raises []raise, err error) {
-	err = s.do(inMarks, func() error {
-		for _, c := range claims {
-			m, old, err := s.mark(c.Resource)
-			if err != nil {
-				return err
-			}
-			raised, err := fence.Admit(c.Resource, c.Token, m)
-			if err != nil {
-				return err
-			}
-			if raised {
-				// As it will be read.
-				m := fence.Mark{Token: c.Token, RaisedAt: time.Unix(0, nanos(time.Now())).UTC()}
-				raises = append(raises, raise{c.Resource, m, old, EncodeMark(c.Resource, m)})
-			}
+func (b *batch) decide(claims []Claim) (raises []raise, err error) {
+	for _, c := range claims {
+		have, err := b.mark(c.Resource)
+		if err != nil {
+			return nil, err
 		}
-		return nil
+		raised, err := fence.Admit(c.Resource, c.Token, have.mark)
+		if err != nil {
+			return nil, err
+		}
+		if raised {
+			// As it will be read.
+			m := fence.Mark{Token: c.Token, RaisedAt: time.Unix(0, nanos(time.Now())).UTC()}
+			raises = append(raises, raise{c.Resource, have.record, markRecord{m, EncodeMark(c.Resource, m)}})
+		}
+	}
+	return raises, nil
+}
+
+// mark returns the mark of a resource as the requests so far leave it.
+func (b *batch) mark(resource string) (have markRecord, err error) {
+	if have, found := b.marks[resource]; found {
+		return have, nil
+	}
+	err = b.snap.do(inMarks, func() error {
+		have.mark, have.record, err = b.snap.mark(resource)
+		return err
 	})
-	return raises, err
+	if err == nil {
+		b.keep(resource, have)
+	}
+	return have, err
+}
+
+func (b *batch) keep(resource string, m markRecord) {
+	if b.marks == nil {
+		b.marks = make(map[string]markRecord)
+	}
+	b.marks[resource] = m
 }
 
 // apply writes marks and overlays into the transaction. The header that counts
@@ -126,12 +152,13 @@ func (b *batch) apply(raises []raise, t *Tx) (spoiled bool, err error) {
 			if err := s.marks.Put([]byte(r.resource), r.record); err != nil {
 				return s.damagedMark(r.resource, err.Error())
 			}
+			b.keep(r.resource, r.markRecord)
 		}
 		wrote := len(raises) > 0
-		for _, c := range t.claims {
-			for p := range t.pending[c.Resource].all {
+		for i := range t.pending {
+			for p := range t.pending[i].all {
 				spoiled = true
-				changed, err := s.applyWrite(c.Resource, p, &b.header.Values)
+				changed, err := s.applyWrite(t.claims[i].Resource, p, &b.header.Values)
 				if err != nil {
 					return err
 				}

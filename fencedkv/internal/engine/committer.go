@@ -110,6 +110,7 @@ func (b *batch) finish() (left []*request, alone bool) {
 			return b.failed(err)
 		}
 		done := Commit{Latency: time.Since(began), Requests: len(b.open), Bytes: b.bytes}
+		b.engine.queue.latency.Store(int64(done.Latency))
 		b.open[slices.Index(b.results, nil)].report.Commit = done
 		for _, r := range b.raised {
 			b.engine.marks.put(r.resource, r.mark, b.snap.id)

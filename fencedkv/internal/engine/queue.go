@@ -80,9 +80,10 @@ func (r *request) run(s *Snapshot) {
 
 // queue holds the requests that wait, in order of arrival.
 type queue struct {
-	wake  chan struct{} // has an element if there may be something to do
-	size  atomic.Int64  // of requests
-	batch atomic.Int64  // how many the last batch had
+	wake    chan struct{} // has an element if there may be something to do
+	size    atomic.Int64  // of requests
+	batch   atomic.Int64  // how many the last batch had
+	latency atomic.Int64  // of the last commit, a time.Duration
 
 	mu       sync.Mutex
 	requests []*request
@@ -183,25 +184,25 @@ func (q *queue) take() []*request {
 
 // gather lets the writers that were just woken come back before a batch is cut:
 // without it they would find a commit of the first few of them under way, and
-// batches would be half full. It yields while the queue grows, and for longer
-// while it is smaller than the last batch was. Beside goroutines that compute
-// one yield can take milliseconds, so there is a bound in time.
+// batches would be half full. It yields until as many wait as those that were
+// waiting already and the last batch together, or the queue has not grown for
+// some time. Beside goroutines that compute one yield can take milliseconds, so
+// it ends after a quarter of what the last commit took.
 func (q *queue) gather() {
 	const (
-		quiet, patient, most = 16, 512, 8192
-		longest              = 200 * time.Microsecond
+		patient = 512 // yields without growth
+		least   = 200 * time.Microsecond
 	)
-	began := time.Now()
-	for n, still, i := q.size.Load(), 0, 0; i < most; i++ {
+	n := q.size.Load()
+	want := min(n+q.batch.Load(), maxBatch)
+	longest := max(least, time.Duration(q.latency.Load())/4)
+	for began, still := time.Now(), 0; n < want && still < patient && time.Since(began) < longest; {
 		runtime.Gosched()
 		now := q.size.Load()
 		if still++; now > n {
 			still = 0
 		}
 		n = now
-		if still >= patient || still >= quiet && n >= q.batch.Load() || time.Since(began) > longest {
-			return
-		}
 	}
 }
 

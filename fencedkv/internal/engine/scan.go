@@ -23,7 +23,7 @@ func (t *Tx) Scan(resource string, r Range) iter.Seq2[KV, error] {
 		if t.snap == nil {
 			return ErrTxDone
 		}
-		return step(t.snap, t.pending[resource])
+		return step(t.snap, t.written(resource))
 	})
 }
 

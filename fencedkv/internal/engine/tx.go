@@ -28,14 +28,15 @@ type Tx struct {
 	mu      sync.Mutex
 	snap    *Snapshot // set while the function of Do runs
 	over    bool      // the function of Do has returned
-	pending map[string]*overlay
+	pending []overlay // of each claim; nil until the first write
 	size    int
+	alone   [1]overlay // pending of the only claim
 }
 
 // NewTx returns a Tx with no writes. The claims are in order of their resources
 // and no two are for the same one.
 func NewTx(claims ...Claim) *Tx {
-	return &Tx{claims: claims, pending: make(map[string]*overlay, len(claims))}
+	return &Tx{claims: claims}
 }
 
 // attach lets the function of Do read.
@@ -54,11 +55,30 @@ func (t *Tx) detach() {
 
 // Claimed returns the token that t claims resource with.
 func (t *Tx) Claimed(resource string) (fence.Token, error) {
-	i, found := slices.BinarySearchFunc(t.claims, resource, func(c Claim, r string) int { return strings.Compare(c.Resource, r) })
-	if !found {
-		return fence.Token{}, fmt.Errorf("%w: %q", ErrNotClaimed, resource)
+	i, err := t.claim(resource)
+	if err != nil {
+		return fence.Token{}, err
 	}
 	return t.claims[i].Token, nil
+}
+
+// claim returns the index of the claim of resource.
+func (t *Tx) claim(resource string) (int, error) {
+	i, found := slices.BinarySearchFunc(t.claims, resource, func(c Claim, r string) int { return strings.Compare(c.Resource, r) })
+	if !found {
+		return 0, fmt.Errorf("%w: %q", ErrNotClaimed, resource)
+	}
+	return i, nil
+}
+
+// written returns what t has written to a resource, nil if that is nothing. The
+// caller holds t.mu.
+func (t *Tx) written(resource string) *overlay {
+	i, err := t.claim(resource)
+	if err != nil || t.pending == nil {
+		return nil
+	}
+	return &t.pending[i]
 }
 
 // Put writes a copy of value. It errors after the function of Do has returned,
@@ -78,18 +98,19 @@ func (t *Tx) write(resource string, key, record []byte) error {
 	if t.over {
 		return ErrTxDone
 	}
-	if _, err := t.Claimed(resource); err != nil {
+	i, err := t.claim(resource)
+	if err != nil {
 		return err
 	}
 	if size := t.size + pendingCost + len(key) + len(record); size > MaxPending {
 		return &SizeError{What: "transaction", Size: size, Limit: MaxPending}
 	}
-	o := t.pending[resource]
-	if o == nil {
-		o = new(overlay)
-		t.pending[resource] = o
+	if t.pending == nil {
+		if t.pending = t.alone[:]; len(t.claims) > 1 {
+			t.pending = make([]overlay, len(t.claims))
+		}
 	}
-	t.size += o.set(string(key), record)
+	t.size += t.pending[i].set(string(key), record)
 	return nil
 }
 
@@ -100,7 +121,7 @@ func (t *Tx) Get(resource string, key []byte) ([]byte, error) {
 	if t.snap == nil {
 		return nil, ErrTxDone
 	}
-	p, found := t.pending[resource].get(string(key))
+	p, found := t.written(resource).get(string(key))
 	switch {
 	case !found:
 		return t.snap.Get(resource, key)
