@@ -51,18 +51,29 @@ func leafKey(file []byte, at int) []byte {
 	return file[key : key+int(native.Uint32(file[at+8:]))]
 }
 
-// openDamaged opens a store of many resources whose file fn has changed.
+// openDamaged opens a store of many resources and lets fn change its file: what
+// was damaged before, Open finds.
 func openDamaged(t *testing.T, fn func(file []byte)) *fencedkv.Store {
 	t.Helper()
 	path := filled(t, 2200)
 	file, err := os.ReadFile(path)
 	must(t, err)
-	fn(file)
-	must(t, os.WriteFile(path, file, 0o600))
 	s, err := fencedkv.Open(path, nil)
 	must(t, err)
 	t.Cleanup(func() { s.Close() })
+	fn(file)
+	overwrite(t, path, file)
 	return s
+}
+
+// overwrite writes a file in place, as it is.
+func overwrite(t *testing.T, path string, content []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	must(t, err)
+	defer f.Close()
+	_, err = f.WriteAt(content, 0)
+	must(t, err)
 }
 
 // A flipped bit in the place that an element names can show a sound record of

@@ -168,13 +168,16 @@ func (c *Cursor) child(level int) (page, error) {
 	return p, err
 }
 
-// encloses reports whether the keys of a child lie between those of the branch.
+// encloses reports whether a child begins with the key that the branch has for
+// it, as bbolt sees to, and ends before the next one. If the branch had a lower
+// key, reads would be right; a write would leave the child in the branch twice,
+// as it was and as it is.
 func (p *place) encloses(child *page) bool {
 	if child.count == 0 {
 		return true
 	}
 	lo, first := p.page.key(p.i), child.key(0)
-	if lo == nil || first == nil || bytes.Compare(first, lo) < 0 {
+	if lo == nil || first == nil || !bytes.Equal(first, lo) {
 		return false
 	}
 	if p.i+1 == p.page.count {

@@ -170,35 +170,43 @@ func (c *PageCheck) wholePath(cur *Cursor) error {
 	return nil
 }
 
-// whole returns nil if all elements of a page are as bbolt writes them, one behind
-// the other, and if it takes the pages that they need (node.spill and
-// common.WriteInodeToPage of bbolt 1.5).
+// whole is whole of pages, once for each page.
 func (c *PageCheck) whole(p *page) error {
 	if _, found := c.checked[p.id]; found {
 		return nil
 	}
-	ends := uint64(headerSize + elementSize*p.count)
-	for i := range p.count {
+	if err := c.tree.in.whole(p); err != nil {
+		return err
+	}
+	c.checked[p.id] = struct{}{}
+	return nil
+}
+
+// whole returns nil if all elements of a page are as bbolt writes them, one behind
+// the other, and if it takes the pages that they need (node.spill and
+// common.WriteInodeToPage of bbolt 1.5).
+func (p *pages) whole(pg *page) error {
+	ends := uint64(headerSize + elementSize*pg.count)
+	for i := range pg.count {
 		at := headerSize + elementSize*i
-		e := p.b[at : at+elementSize]
+		e := pg.b[at : at+elementSize]
 		var pos, size, value uint32
-		if p.leaf {
+		if pg.leaf {
 			pos, size, value = binary.NativeEndian.Uint32(e[4:]), binary.NativeEndian.Uint32(e[8:]), binary.NativeEndian.Uint32(e[12:])
 		} else {
 			pos, size = binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:])
 		}
 		if size == 0 || uint64(at)+uint64(pos) != ends {
-			return c.tree.in.badElement(p, i)
+			return p.badElement(pg, i)
 		}
 		ends += uint64(size) + uint64(value)
 	}
-	length := uint64(len(p.b))
-	switch page := c.tree.in.size; {
+	length := uint64(len(pg.b))
+	switch {
 	case ends > length:
-		return c.tree.in.corrupt(p.id, "its elements end after %d bytes, of %d", ends, length)
-	case p.id != 0 && length > ends+page: // an element may end with the page
-		return c.tree.in.corrupt(p.id, "its elements end after %d bytes, and it takes %d", ends, length)
+		return p.corrupt(pg.id, "its elements end after %d bytes, of %d", ends, length)
+	case pg.id != 0 && length > ends+p.size: // an element may end with the page
+		return p.corrupt(pg.id, "its elements end after %d bytes, and it takes %d", ends, length)
 	}
-	c.checked[p.id] = struct{}{}
 	return nil
 }

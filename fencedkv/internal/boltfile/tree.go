@@ -79,6 +79,15 @@ func (p *pages) parse(h pageHeader, b []byte) (page, error) {
 	case headerSize+elementSize*pg.count > len(b):
 		return page{}, p.corrupt(h.id, "it has no room for %d elements", h.count)
 	}
+	// The keys begin right behind the elements. A count that is wrong would hide
+	// records without a trace.
+	first := headerSize
+	if pg.leaf {
+		first += 4 // the flags
+	}
+	if pg.count > 0 && uint64(binary.NativeEndian.Uint32(b[first:])) != elementSize*uint64(pg.count) {
+		return page{}, p.corrupt(h.id, "it does not have the %d elements that it counts", h.count)
+	}
 	return pg, nil
 }
 

@@ -16,8 +16,9 @@ func (s *Snapshot) Header() (h Header, err error) {
 }
 
 // Check reads everything: header, all marks and values, their numbers and
-// digests, and that each value belongs to a resource with a mark. It returns the
-// first *Damage that it finds, or ctx's error.
+// digests, that each value belongs to a resource with a mark, and that each page
+// is used once. It returns the first *Damage or *boltfile.CorruptError that it
+// finds, or ctx's error.
 func (s *Snapshot) Check(ctx context.Context) error {
 	if err := s.openAll(); err != nil {
 		return err
@@ -29,7 +30,39 @@ func (s *Snapshot) Check(ctx context.Context) error {
 	if err := s.checkMarks(ctx, h); err != nil {
 		return err
 	}
-	return s.checkValues(ctx, h)
+	if err := s.checkValues(ctx, h); err != nil {
+		return err
+	}
+	return s.file.CheckPages(ctx, true)
+}
+
+// What Open checks, so that it stays quick on large files.
+const (
+	// recordsAtOpen is up to how many marks, and how many values, are compared
+	// with their digest. If there are no more of both, all pages are looked at.
+	recordsAtOpen = 1024
+	// pagesAtOpen is up to how many pages the branches of all trees are looked at.
+	pagesAtOpen = 1 << 14
+)
+
+// checkAtOpen checks what is worth its time.
+func (s *Snapshot) checkAtOpen(h Header) error {
+	ctx := context.Background()
+	if h.Marks.Count <= recordsAtOpen {
+		if err := s.checkMarks(ctx, h); err != nil {
+			return err
+		}
+	}
+	if h.Values.Count <= recordsAtOpen {
+		if err := s.checkTally(ctx, "values", &s.data, h.Values, nil); err != nil {
+			return err
+		}
+	}
+	few := h.Marks.Count <= recordsAtOpen && h.Values.Count <= recordsAtOpen
+	if few || s.state.Pages() <= pagesAtOpen {
+		return s.file.CheckPages(ctx, few)
+	}
+	return nil
 }
 
 // checkEvery is how many records are checked between two looks at the context.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -69,10 +68,6 @@ func initialize(tx *bbolt.Tx) error {
 	return tx.Bucket(headerBucket).Put(headerKey, newHeader().Encode())
 }
 
-// checkAtOpen is up to how many marks, and how many values, are compared with
-// their digest at Open. It keeps Open quick on large files.
-const checkAtOpen = 1024
-
 // load checks that the file is a store of this version, and records an accepted
 // loss.
 func (e *Engine) load(lostCommit bool) error {
@@ -84,15 +79,7 @@ func (e *Engine) load(lostCommit bool) error {
 		if h, err = s.Header(); err != nil {
 			return err
 		}
-		if h.Marks.Count <= checkAtOpen {
-			if err := s.checkMarks(context.Background(), h); err != nil {
-				return err
-			}
-		}
-		if h.Values.Count <= checkAtOpen {
-			return s.checkTally(context.Background(), "values", &s.data, h.Values, nil)
-		}
-		return nil
+		return s.checkAtOpen(h)
 	})
 	if err != nil || !lostCommit {
 		e.id = h.idText()
