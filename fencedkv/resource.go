@@ -55,11 +55,12 @@ func (r *Resource) Get(ctx context.Context, key []byte) (value []byte, err error
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	err = r.store.view(ctx, func(s *engine.Snapshot) error {
-		value, err = s.Get(r.name, key)
-		return err
-	})
-	return value, err
+	if err := r.store.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer r.store.leave()
+	value, err = r.store.engine.Get(r.name, key)
+	return value, public(err)
 }
 
 // Highest returns the highest token that was admitted and when it arrived, the

@@ -1,6 +1,7 @@
 package boltfile
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -24,6 +25,8 @@ type State struct {
 	tx   *bolt.Tx
 	id   int
 	root Tree
+
+	buckets atomic.Pointer[map[string]Tree] // in root, those that were asked for
 
 	users atomic.Int64 // and retired, once there will be no more
 	end   sync.Once
@@ -76,6 +79,26 @@ func (s *State) ID() int { return s.id }
 
 // Root returns the root bucket.
 func (s *State) Root() Tree { return s.root }
+
+// Bucket is Root's, but looks for a bucket only once.
+func (s *State) Bucket(name string) (b Tree, found bool, err error) {
+	known := s.buckets.Load()
+	if known != nil {
+		if b, found = (*known)[name]; found {
+			return b, true, nil
+		}
+	}
+	b, found, err = s.root.Bucket([]byte(name))
+	if !found || err != nil {
+		return Tree{}, false, err
+	}
+	more := map[string]Tree{name: b}
+	if known != nil {
+		maps.Copy(more, *known)
+	}
+	s.buckets.CompareAndSwap(known, &more) // else somebody else has found one: next time
+	return b, true, nil
+}
 
 // ownState returns a State for one user.
 func (f *File) ownState() (*State, error) {

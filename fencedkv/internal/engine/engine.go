@@ -60,12 +60,12 @@ func Open(path string, o Options) (*Engine, error) {
 
 // initialize makes a new file a store.
 func initialize(tx *bbolt.Tx) error {
-	for _, name := range [][]byte{headerBucket, marksBucket, dataBucket} {
-		if _, err := tx.CreateBucket(name); err != nil {
+	for _, name := range []string{headerBucket, marksBucket, dataBucket} {
+		if _, err := tx.CreateBucket([]byte(name)); err != nil {
 			return err
 		}
 	}
-	return tx.Bucket(headerBucket).Put(headerKey, newHeader().Encode())
+	return tx.Bucket([]byte(headerBucket)).Put(headerKey, newHeader().Encode())
 }
 
 // load checks that the file is a store of this version, and records an accepted
@@ -114,9 +114,8 @@ func (e *Engine) Close() error {
 	return e.file.Close()
 }
 
-// View runs fn with a snapshot of the last durable state: if a commit can be
-// seen already it waits for its end. fn may be code of
-// the user: it may panic, or call runtime.Goexit.
+// View runs fn with a snapshot of the last durable state, see boltfile.State. fn
+// may be code of the user: it may panic, or call runtime.Goexit.
 func (e *Engine) View(fn func(*Snapshot) error) (err error) {
 	s, err := e.begin(false)
 	if err != nil {
@@ -148,7 +147,7 @@ func (e *Engine) begin(writable bool) (*Snapshot, error) {
 		if err != nil {
 			return nil, unusable(err)
 		}
-		s.state, s.id, s.root = state, state.ID(), state.Root()
+		s.state, s.id = state, state.ID()
 		return s, nil
 	}
 	tx, err := e.file.Begin(true)

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"math"
 	"time"
+	"unsafe"
 
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
 )
@@ -30,15 +31,18 @@ var (
 // checksum covers where a record stands as well as what it says, so that a
 // record under a damaged key is found too.
 func checksum(kind byte, resource string, key, content []byte) uint32 {
-	head := make([]byte, 0, 64)
-	head = append(head, kind)
-	head = binary.BigEndian.AppendUint16(head, uint16(len(resource)))
-	head = append(head, resource...)
-	head = binary.BigEndian.AppendUint16(head, uint16(len(key)))
-	sum := crc32.Update(0, castagnoli, head)
-	sum = crc32.Update(sum, castagnoli, key)
+	sum := addLength(addByte(0, kind), len(resource))
+	sum = crc32.Update(sum, castagnoli, unsafe.Slice(unsafe.StringData(resource), len(resource)))
+	sum = crc32.Update(addLength(sum, len(key)), castagnoli, key)
 	return crc32.Update(sum, castagnoli, content)
 }
+
+// addByte is crc32.Update for one byte, which there would be allocated.
+func addByte(sum uint32, b byte) uint32 {
+	return ^(castagnoli[byte(^sum)^b] ^ (^sum >> 8))
+}
+
+func addLength(sum uint32, n int) uint32 { return addByte(addByte(sum, byte(n>>8)), byte(n)) }
 
 // EncodeValue returns the value record of value. The record shares no memory
 // with value.

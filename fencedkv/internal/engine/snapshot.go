@@ -11,12 +11,13 @@ import (
 	"github.com/fencedkv/fencedkv/fencedkv/internal/boltfile"
 )
 
-var (
-	headerBucket = []byte("fencedkv")
-	headerKey    = []byte("header")
-	marksBucket  = []byte("marks")
-	dataBucket   = []byte("data")
+const (
+	headerBucket = "fencedkv"
+	marksBucket  = "marks"
+	dataBucket   = "data"
 )
+
+var headerKey = []byte("header")
 
 // Snapshot reads a durable state of the file, or what a write transaction has
 // made of it. All methods may be called concurrently,
@@ -30,9 +31,9 @@ type Snapshot struct {
 	mu    sync.Mutex
 	state *boltfile.State // what is read; nil for a write transaction, and at the end
 	tx    *bbolt.Tx       // the write transaction; nil if there is none, and at the end
-	root  boltfile.Tree   // the root bucket as the last commit left it
+	root  boltfile.Tree   // of a write transaction: the root bucket as the last commit left it
 
-	rootCheck           *boltfile.PageCheck // of root, for a write transaction
+	rootCheck           *boltfile.PageCheck // of root
 	found               buckets
 	header, marks, data bucket
 }
@@ -75,23 +76,23 @@ func (s *Snapshot) find(want buckets) error {
 	var missing []string
 	for _, b := range [...]struct {
 		in   buckets
-		name []byte
+		name string
 		at   *bucket
 	}{{inHeader, headerBucket, &s.header}, {inMarks, marksBucket, &s.marks}, {inData, dataBucket, &s.data}} {
 		if want&^s.found&b.in == 0 {
 			continue
 		}
-		tree, there, err := s.root.Bucket(b.name)
+		tree, there, err := s.lookUp(b.name)
 		switch {
 		case err != nil:
 			return err
 		case !there:
-			missing = append(missing, strconv.Quote(string(b.name)))
+			missing = append(missing, strconv.Quote(b.name))
 			continue
 		}
 		*b.at = bucket{tree: tree}
 		if s.tx != nil {
-			if err := b.at.writable(s.tx, s.rootCheck, b.name); err != nil {
+			if err := b.at.writable(s.tx, s.rootCheck, []byte(b.name)); err != nil {
 				return err
 			}
 		}
@@ -105,6 +106,13 @@ func (s *Snapshot) find(want buckets) error {
 		return &boltfile.FormatError{Path: s.path, Detail: "it is a bbolt file, but no store of fencedkv"}
 	}
 	return &Damage{Path: s.path, Kind: "header", Problem: "bucket " + strings.Join(missing, " and ") + " is missing"}
+}
+
+func (s *Snapshot) lookUp(name string) (boltfile.Tree, bool, error) {
+	if s.state != nil {
+		return s.state.Bucket(name)
+	}
+	return s.root.Bucket([]byte(name))
 }
 
 // end closes the transaction and drops what it has written. It may be called
