@@ -3,6 +3,7 @@ package faultfs
 import (
 	"fmt"
 	"syscall"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -10,7 +11,7 @@ import (
 
 // MaxWrite is up to how many bytes a write stays one write on its way through
 // the kernel.
-const MaxWrite = 1 << 20
+const MaxWrite = 512 << 10
 
 // Mount serves the files of the directory backing at mount. It needs the right
 // to mount and /dev/fuse.
@@ -23,7 +24,8 @@ func Mount(backing, mount string, r *Recorder) (*fuse.Server, error) {
 		LoopbackNode: fs.LoopbackNode{RootData: &fs.LoopbackRoot{Path: backing, Dev: st.Dev}},
 		recorder:     r,
 	}
-	server, err := fs.Mount(mount, root, &fs.Options{MountOptions: fuse.MountOptions{
+	forOneWriter := time.Minute // what the kernel remembers is right: all changes come through it
+	server, err := fs.Mount(mount, root, &fs.Options{EntryTimeout: &forOneWriter, AttrTimeout: &forOneWriter, MountOptions: fuse.MountOptions{
 		DirectMountStrict: true, FsName: "faultfs", Name: "faultfs", DisableXAttrs: true, MaxWrite: MaxWrite,
 	}})
 	if err != nil {
