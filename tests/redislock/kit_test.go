@@ -2,7 +2,6 @@ package redislock_test
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -10,17 +9,12 @@ import (
 	"github.com/fencedkv/fencedkv/locks"
 	"github.com/fencedkv/fencedkv/locks/locktest"
 	"github.com/fencedkv/fencedkv/tests/internal/bounded"
+	"github.com/fencedkv/fencedkv/tests/internal/wired"
 	"github.com/fencedkv/fencedkv/tests/proxy"
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
 
 func TestKit(t *testing.T) { locktest.Run(t, newService) }
-
-// wire is what stands between one Locker and the server.
-type wire struct {
-	counter *proxy.Counter
-	network *proxy.Proxy
-}
 
 // newService is a namespace of the shared server, or a server of its own.
 func newService(t *testing.T) *locktest.Service {
@@ -36,13 +30,7 @@ func newService(t *testing.T) *locktest.Service {
 	prefix := space()
 	direct := newClient(t, addr)
 
-	var mu sync.Mutex
-	wires := make(map[locks.Locker]wire)
-	wireOf := func(l locks.Locker) wire {
-		mu.Lock()
-		defer mu.Unlock()
-		return wires[l]
-	}
+	var wires wired.Set
 
 	// The scripts are loaded, so that the first EVALSHA of a Locker takes.
 	warm := newLocker(t, direct, &redislock.Options{Prefix: prefix})
@@ -53,21 +41,18 @@ func newService(t *testing.T) *locktest.Service {
 		MaxTTL: redislock.MaxTTL,
 		New: func(t testing.TB, c locktest.Config) locks.Locker {
 			t.Helper()
-			counter := proxy.CountRedis(t, addr)
-			w := wire{counter, proxy.New(t, counter.Addr())}
+			wire := wired.New(t, proxy.CountRedis(t, addr))
 			if c.TTL == 0 {
 				c.TTL = ttl
 			}
-			client := newClient(t, w.network.Addr())
+			client := newClient(t, wire.Network.Addr())
 			l, err := redislock.New(client, &redislock.Options{
 				Prefix: prefix, TTL: c.TTL, MaxHold: c.MaxHold, RequestTimeout: c.TTL / 2,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			wires[l] = w
+			wires.Add(l, wire)
 			return l
 		},
 		Entries: func(t testing.TB, name string) int {
@@ -105,34 +90,15 @@ func newService(t *testing.T) *locktest.Service {
 				t.Fatalf("expire the lock's key: %d expired, error %v", n, err)
 			}
 		},
-		Cut: func(t testing.TB, l locks.Locker) func() {
-			t.Helper()
-			w := wireOf(l)
-			w.network.BlackHole(t, proxy.Both)
-			return sync.OnceFunc(func() { w.network.Heal(t) })
-		},
-		LoseReply: func(t testing.TB, l locks.Locker) {
-			t.Helper()
-			wireOf(l).counter.DropReply("EVALSHA")
-		},
-		Requests: func() int {
-			mu.Lock()
-			defer mu.Unlock()
-			n := 0
-			for _, w := range wires {
-				n += len(w.counter.Requests())
-			}
-			return n
-		},
 		BadOptions: map[string]func() (locks.Locker, error){
 			"TTL below a millisecond": func() (locks.Locker, error) {
-				return made(redislock.New(direct, &redislock.Options{TTL: time.Microsecond}))
+				return wired.Made(redislock.New(direct, &redislock.Options{TTL: time.Microsecond}))
 			},
 			"negative TTL": func() (locks.Locker, error) {
-				return made(redislock.New(direct, &redislock.Options{TTL: -time.Second}))
+				return wired.Made(redislock.New(direct, &redislock.Options{TTL: -time.Second}))
 			},
-			"no address": func() (locks.Locker, error) { return made(redislock.Dial("", nil)) },
-			"no client":  func() (locks.Locker, error) { return made(redislock.New(nil, nil)) },
+			"no address": func() (locks.Locker, error) { return wired.Made(redislock.Dial("", nil)) },
+			"no client":  func() (locks.Locker, error) { return wired.Made(redislock.New(nil, nil)) },
 		},
 		Secret: func(t testing.TB, password string) error {
 			t.Helper()
@@ -148,22 +114,11 @@ func newService(t *testing.T) *locktest.Service {
 			return err
 		},
 	}
+	wires.Equip(s, "EVALSHA")
 	if srv != nil {
-		s.Restart = func(t testing.TB) { srv.Restart(t) }
-		s.Pause = func(t testing.TB) func() {
-			srv.Pause(t)
-			return sync.OnceFunc(func() { srv.Resume(t) })
-		}
+		wired.EquipServer(s, srv)
 	}
 	return s
-}
-
-// made keeps a nil *Locker from becoming a Locker that is not nil.
-func made(l *redislock.Locker, err error) (locks.Locker, error) {
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
 }
 
 // keyOf is key for any name: the table of the package comment.
