@@ -3,7 +3,6 @@ package device_test
 import (
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"testing"
 )
@@ -17,77 +16,82 @@ func TestFailedOperationHasItsOutcome(t *testing.T) {
 	requireFUSE(t)
 	counts := countOperations(t)
 	t.Logf("the workload makes %v", counts)
-	noRoom := []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}
 	for _, op := range []string{opWrite, opTruncate, opFsync, opFdatasync, opDirSync} {
 		if counts[op] == 0 {
 			t.Errorf("the workload makes no %s", op)
 		}
-		faults := []Fault{{Op: op, Errno: syscall.EIO}, {Op: op, Errno: syscall.EIO, Forever: true}}
-		if op == opWrite || op == opTruncate {
-			faults = append(faults, Fault{Op: op}, Fault{Op: op, Forever: true})
-		}
-		if op == opWrite && full() {
-			faults = append(faults, Fault{Op: op, Half: true}, Fault{Op: op, Half: true, Errno: syscall.EIO})
-		}
-		for _, f := range faults {
-			t.Run(f.String(), func(t *testing.T) {
+		for _, s := range seriesOf(op) {
+			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
-				d := newDevice(t)
-				n, runs := 1, 0
-				for ; ; n++ {
-					f.N = n
-					errnos := []syscall.Errno{f.Errno}
-					if f.Errno == 0 && full() {
-						errnos = noRoom
-					} else if f.Errno == 0 {
-						errnos = noRoom[n%len(noRoom):][:1]
-					}
-					failed := false
-					for _, errno := range errnos {
-						f.Errno = errno
-						r := run{device: d, open: openOurs, fault: f}
-						if err := r.do(t); err != nil {
-							t.Errorf("%v: %v", f, err)
-						}
-						runs++
-						failed = failed || len(r.account.Failures) > 0
-					}
-					if len(errnos) > 1 || errnos[0] != syscall.EIO {
-						f.Errno = 0
-					}
-					if !failed {
-						break
-					}
-				}
-				if n-1 < counts[op]*9/10 {
-					t.Errorf("%d failed, the workload makes %d", n-1, counts[op])
-				}
-				t.Logf("n from 1 to %d, %d runs", n-1, runs)
+				s.everyN(t, newDevice(t), counts[op])
 			})
 		}
 	}
 }
 
+// series is faults of one kind for every n. Each n meets one of the errors in
+// turn, or all of them.
+type series struct {
+	name   string
+	fault  Fault
+	errnos []syscall.Errno
+	all    bool
+}
+
+func seriesOf(op string) []series {
+	broken, noRoom := []syscall.Errno{syscall.EIO}, []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}
+	once, forever := Fault{Op: op}, Fault{Op: op, Forever: true}
+	if op != opWrite && op != opTruncate {
+		return []series{{op + " once", once, broken, true}, {op + " for ever", forever, broken, true}}
+	}
+	all := []series{
+		{op + " once, broken", once, broken, true},
+		{op + " once, no room", once, noRoom, full()},
+		{op + " for ever", forever, append(noRoom, broken...), full()},
+	}
+	if full() && op == opWrite {
+		all = append(all, series{"half a write", Fault{Op: op, Half: true}, append(noRoom, broken...), true})
+	}
+	return all
+}
+
+func (s series) everyN(t *testing.T, d *device, count int) {
+	t.Helper()
+	for n := 1; ; n++ {
+		errnos := s.errnos
+		if !s.all {
+			errnos = errnos[n%len(errnos):][:1]
+		}
+		failed := false
+		for _, errno := range errnos {
+			f := s.fault
+			f.N, f.Errno = n, errno
+			r := run{device: d, open: openOurs, fault: f}
+			if err := r.do(t); err != nil {
+				t.Errorf("%v: %v", f, err)
+			}
+			failed = failed || len(r.account.Failures) > 0
+		}
+		if failed {
+			continue
+		}
+		if n-1 < count*9/10 {
+			t.Errorf("%d failed, the workload makes %d", n-1, count)
+		}
+		t.Logf("n from 1 to %d", n-1)
+		return
+	}
+}
+
 func (f Fault) String() string {
-	how := []string{f.Op}
-	if f.N > 0 {
-		how = append(how, fmt.Sprint(f.N))
+	how := "once"
+	switch {
+	case f.Half:
+		how = "in the middle"
+	case f.Forever:
+		how = "and all later ones"
 	}
-	switch f.Errno {
-	case 0:
-		how = append(how, "no room")
-	case syscall.EIO:
-		how = append(how, "EIO")
-	default:
-		how = append(how, f.Errno.Error())
-	}
-	if f.Half {
-		how = append(how, "in the middle")
-	}
-	if f.Forever {
-		return strings.Join(append(how, "for ever"), ", ")
-	}
-	return strings.Join(append(how, "once"), ", ")
+	return fmt.Sprintf("%s %d, %s: %v", f.Op, f.N, how, f.Errno)
 }
 
 // countOperations runs the workload on a sound device.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"testing"
 )
@@ -38,6 +39,7 @@ func TestMain(m *testing.M) {
 		noMounts = err
 	case roleTests:
 		noMounts = mountScratch()
+		debug.SetGCPercent(400) // values are large and short-lived
 	}
 	os.Exit(m.Run())
 }

@@ -62,8 +62,10 @@ func inodeOf(n *fs.Inode) Inode {
 }
 
 // handle wraps an open file. A line of the notes must not be torn at a page of
-// the kernel's cache.
+// the kernel's cache; of other files the cache outlives their descriptors, as it
+// does on a disk.
 func (n *node) handle(of *fs.Inode, name string, fh fs.FileHandle) (h fs.FileHandle, flags uint32) {
+	flags = fuse.FOPEN_KEEP_CACHE
 	if name == NotesName {
 		flags = fuse.FOPEN_DIRECT_IO
 	}
@@ -151,7 +153,12 @@ func (d *directory) Releasedir(ctx context.Context, flags uint32) {
 }
 
 func (h *handle) Read(ctx context.Context, to []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
-	return h.inner.Read(ctx, to, offset)
+	read, errno := h.inner.Read(ctx, to, offset)
+	if errno != 0 {
+		return nil, errno
+	}
+	data, status := read.Bytes(to) // a splice costs more
+	return fuse.ReadResultData(data), syscall.Errno(status)
 }
 
 func (h *handle) Write(ctx context.Context, data []byte, offset int64) (written uint32, errno syscall.Errno) {

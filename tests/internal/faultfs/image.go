@@ -123,8 +123,6 @@ func (i Image) Save(dir string) error {
 
 // saveFile leaves pages of zeros as holes.
 func saveFile(path string, data []byte) error {
-	const page = 4096
-	zero := make([]byte, page)
 	file, err := os.Create(path)
 	if err != nil {
 		return err
@@ -133,17 +131,22 @@ func saveFile(path string, data []byte) error {
 	if err := file.Truncate(int64(len(data))); err != nil {
 		return err
 	}
-	for at := 0; at < len(data); at += page {
-		part := data[at:min(at+page, len(data))]
-		if bytes.Equal(part, zero[:len(part)]) {
-			continue
+	for at := 0; at < len(data); {
+		end := at
+		for end < len(data) && !bytes.Equal(pageAt(data, end), zeros[:len(pageAt(data, end))]) {
+			end += len(pageAt(data, end))
 		}
-		if _, err := file.WriteAt(part, int64(at)); err != nil {
+		if _, err := file.WriteAt(data[at:end], int64(at)); err != nil {
 			return err
 		}
+		at = end + len(zeros)
 	}
 	return nil
 }
+
+var zeros [4096]byte
+
+func pageAt(data []byte, at int) []byte { return data[at:min(at+len(zeros), len(data))] }
 
 // Rebase makes a saved image the start of another record, whose files have
 // numbers that are not known before they are opened.

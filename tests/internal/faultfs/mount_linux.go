@@ -27,6 +27,7 @@ func Mount(backing, mount string, r *Recorder) (*fuse.Server, error) {
 	forOneWriter := time.Minute // what the kernel remembers is right: all changes come through it
 	server, err := fs.Mount(mount, root, &fs.Options{EntryTimeout: &forOneWriter, AttrTimeout: &forOneWriter, MountOptions: fuse.MountOptions{
 		DirectMountStrict: true, FsName: "faultfs", Name: "faultfs", DisableXAttrs: true, MaxWrite: MaxWrite,
+		ExplicitDataCacheControl: true,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("mount at %s: %w", mount, err)
