@@ -16,6 +16,7 @@ const (
 	roleEnv    = "FENCEDKV_DEVICE_ROLE"
 	roleTests  = "tests"  // in a mount namespace of its own
 	roleServer = "server" // of the file system
+	roleChild  = "child"  // a test's own process, in its namespace
 )
 
 // noMounts is why nothing can be mounted.
@@ -39,6 +40,7 @@ func TestMain(m *testing.M) {
 		noMounts = err
 	case roleTests:
 		noMounts = mountScratch()
+		os.Setenv(roleEnv, roleChild)
 		debug.SetGCPercent(400) // values are large and short-lived
 	}
 	os.Exit(m.Run())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,13 +42,27 @@ func (r *run) do(t *testing.T) error {
 			break
 		}
 	}
-	durable := t.TempDir()
-	must(t, r.device.call("Durable", durable, nil))
+	lost := r.durable(t)
 	must(t, r.device.call("Lift", struct{}{}, nil))
-	r.reopen("on the bytes that the process saw", r.device.path())
-	r.reopen("after a power failure", filepath.Join(durable, "store.db"))
-	os.RemoveAll(durable)
+	r.reopen("after a power failure", lost, nil)
+	r.reopen("on the bytes that the process saw", r.device.path(), func(got world) {
+		if r.history.maybe == nil {
+			return
+		}
+		// What Open serves is durable from then on.
+		r.history = history{worlds: []world{got}}
+		r.reopen("after a power failure, once it had been read", r.durable(t), nil)
+	})
 	return errors.Join(r.problems...)
+}
+
+// durable is a copy of the store as a power failure would leave it.
+func (r *run) durable(t *testing.T) (path string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	must(t, r.device.call("Durable", dir, nil))
+	return filepath.Join(dir, "store.db")
 }
 
 // failures returns those since the last call.
@@ -124,11 +139,13 @@ func (r *run) steps(t *testing.T, s subject, steps []step) (latched bool) {
 			r.problem("%s %v after %v: told %s, want %s", st.call, st.claims, failures, got, want)
 		}
 		r.history.learn(st, got)
-		switch got {
-		case lost, unknown:
+		switch {
+		case got == lost || got == unknown:
 			latched = true
-		case noRoom:
+		case got == noRoom:
 			again = &st
+		case slices.ContainsFunc(failures, Failure.isSync):
+			r.reopen("after a power failure, of which nothing was said", r.durable(t), nil)
 		}
 	}
 	if again == nil || latched || r.lenient {
@@ -184,8 +201,9 @@ func (r *run) refusesAll(s subject) {
 	}
 }
 
-// reopen opens the file anew and checks that it holds what it must.
-func (r *run) reopen(when, path string) {
+// reopen opens the file anew and checks that it holds what it must. read, unless
+// it is nil, gets what was read.
+func (r *run) reopen(when, path string, read func(world)) {
 	s, err := r.open(path)
 	if err != nil {
 		r.problem("Open %s: %w", when, err)
@@ -199,6 +217,9 @@ func (r *run) reopen(when, path string) {
 	}
 	if err := r.history.admits(got); err != nil {
 		r.problem("%s: %w", when, err)
+	}
+	if read != nil {
+		read(got)
 	}
 	for name, c := range got {
 		if c.seq < 2 {

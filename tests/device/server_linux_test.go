@@ -43,6 +43,8 @@ type Failure struct {
 	Rest bool
 }
 
+func (f Failure) isSync() bool { return f.Op == opFsync || f.Op == opFdatasync }
+
 // Account is what the file system has seen since Reset.
 type Account struct {
 	Counts   map[string]int

@@ -151,3 +151,11 @@ func readWorld(s subject) (world, error) {
 	}
 	return w, nil
 }
+
+// refusedBy is the number of the mark that a refusal names.
+func refusedBy(err error) uint64 {
+	if rejected := (*fence.RejectedError)(nil); errors.As(err, &rejected) {
+		return rejected.Mark.Seq
+	}
+	return 0
+}
