@@ -152,6 +152,7 @@ func (r *run) steps(t *testing.T, s subject, steps []step) (latched bool) {
 		return latched
 	}
 	must(t, r.device.call("Lift", struct{}{}, nil))
+	again.claims = slices.Clone(again.claims)
 	for i, c := range again.claims { // others may have raised the mark meanwhile
 		again.claims[i].seq = max(c.seq, r.history.last()[c.resource].seq)
 	}
@@ -192,7 +193,7 @@ func (r *run) refusesAll(s subject) {
 		"a higher token": func() error { return s.do(step{call: raise, claims: []claim{{"a", 1000, ""}}}) },
 	}
 	for _, name := range resources {
-		calls["a read of "+name] = func() error { _, err := s.read(name); return err }
+		calls["a read of "+name] = func() error { _, err := s.read(name, ""); return err }
 	}
 	for name, call := range calls {
 		if got := told(call()); got != lost {

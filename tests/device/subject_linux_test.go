@@ -14,7 +14,8 @@ import (
 // subject is a store under test: ours, or a control.
 type subject interface {
 	do(step) error
-	read(resource string) (content, error)
+	// read reads the keys before end, if end is not empty.
+	read(resource, end string) (content, error)
 	check() error
 	close() error
 }
@@ -96,7 +97,7 @@ func (s ours) do(st step) error {
 	})
 }
 
-func (s ours) read(resource string) (c content, err error) {
+func (s ours) read(resource, end string) (c content, err error) {
 	ctx := context.Background()
 	err = s.Resource(resource).View(ctx, func(_ context.Context, tx *fencedkv.ReadTx) error {
 		m, err := tx.Highest()
@@ -104,7 +105,7 @@ func (s ours) read(resource string) (c content, err error) {
 			return err
 		}
 		c = content{m.Seq, m.Holder, map[string]string{}}
-		for kv, err := range tx.Scan(fencedkv.Range{}) {
+		for kv, err := range tx.Scan(fencedkv.Range{End: []byte(end)}) {
 			if err != nil {
 				return err
 			}
@@ -143,7 +144,7 @@ func told(err error) string {
 func readWorld(s subject) (world, error) {
 	w := world{}
 	for _, r := range resources {
-		c, err := s.read(r)
+		c, err := s.read(r, "")
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", r, err)
 		}

@@ -189,7 +189,7 @@ func toyMark(tx *bbolt.Tx, resource string) (fence.Token, error) {
 	return fence.Parse(string(text))
 }
 
-func (s *toy) read(resource string) (c content, err error) {
+func (s *toy) read(resource, end string) (c content, err error) {
 	defer guard(&err)
 	if !s.readsAtOnce {
 		s.mu.RLock()
@@ -204,7 +204,11 @@ func (s *toy) read(resource string) (c content, err error) {
 		prefix := []byte(resource + "/")
 		cursor := tx.Bucket(bucketData).Cursor()
 		for k, v := cursor.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = cursor.Next() {
-			c.values[string(k[len(prefix):])] = string(v)
+			key := string(k[len(prefix):])
+			if end != "" && key >= end {
+				break
+			}
+			c.values[key] = string(v)
 		}
 		return err
 	})

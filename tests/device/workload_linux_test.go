@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // step is one call of a store.
@@ -50,13 +51,17 @@ type write struct {
 
 var resources = []string{"a", "b"}
 
-// large is the size of values of which a few let the file grow.
-const large = 300_000
+// large is the size of values of which a few let the file grow. Their keys come
+// last, from largeKeys on.
+const (
+	large     = 300_000
+	largeKeys = "z"
+)
 
 // sessions is the workload: the first session creates the store, the second one
 // opens it. The file grows at the first step, and twice for large values; what
 // is deleted makes room that is used again.
-func sessions() [][]step {
+var sessions = sync.OnceValue(func() [][]step {
 	n := 0
 	value := func(size int) string {
 		n++
@@ -79,24 +84,24 @@ func sessions() [][]step {
 		one(put, "a", 2, to("a", "k", 10)),
 		one(put, "b", 1, to("b", "k", 3000)),
 		one(put, "a", 1, to("a", "k", 10)),
-		one(put, "a", 2, to("a", "large", large)),
+		one(put, "a", 2, to("a", "z-large", large)),
 		one(update, "a", 3, to("a", "k", 10), to("a", "l", 5000)),
 		one(raise, "a", 2),
-		one(put, "b", 1, to("b", "large", large)),
+		one(put, "b", 1, to("b", "z-large", large)),
 		both(3, 2, to("a", "m", 100), to("b", "m", 100)),
 		both(4, 1, to("a", "m", 100), to("b", "m", 100)),
 		one(remove, "a", 4, write{resource: "a", key: "k", remove: true}),
-		one(put, "a", 4, to("a", "more", large)),
-		one(remove, "a", 4, write{resource: "a", key: "large", remove: true}),
+		one(put, "a", 4, to("a", "z-more", large)),
+		one(remove, "a", 4, write{resource: "a", key: "z-large", remove: true}),
 	}, {
 		one(put, "a", 4, to("a", "k", 10)),
 		step{put, []claim{{"a", 4, "somebody else"}}, []write{to("a", "k", 10)}, applied},
-		one(put, "b", 5, to("b", "larger", large)),
+		one(put, "b", 5, to("b", "z-larger", large)),
 		ownEnd(one(update, "b", 6, to("b", "k", 10))),
-		both(7, 7, to("a", "m", 100), write{resource: "b", key: "large", remove: true}, to("b", "m", 100)),
+		both(7, 7, to("a", "m", 100), write{resource: "b", key: "z-large", remove: true}, to("b", "m", 100)),
 		one(raise, "b", 8),
 	}}
-}
+})
 
 // world is all that a store holds.
 type world map[string]content
@@ -144,11 +149,17 @@ func (w world) refuses(s step) bool {
 	return false
 }
 
-// String tells contents apart without showing them whole.
-func (c content) String() string {
+func (c content) String() string { return c.before("") }
+
+// before tells contents apart, in their keys before end, without showing them
+// whole. "" is no end.
+func (c content) before(end string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "mark %d of %s", c.seq, c.holder)
 	for _, key := range slices.Sorted(maps.Keys(c.values)) {
+		if end != "" && key >= end {
+			break
+		}
 		v := c.values[key]
 		fmt.Fprintf(&b, ", %s %.8q %d %08x", key, v, len(v), crc32.ChecksumIEEE([]byte(v)))
 	}
