@@ -15,9 +15,8 @@ func (s *State) Pages() uint64 { return s.root.in.count }
 // holds what a sound page held before, and a page that is called free and is in
 // use will be overwritten: nothing that reads records can tell.
 //
-// If leaves is false it reads the branches only, about one page in a hundred, and
-// takes the leaves from their page numbers. It then does not know of all pages and
-// does not miss any.
+// If leaves is false it reads the branches only, about one page in a hundred, the
+// leaves that run over more than a page, and of the others none.
 //
 // The error is a *CorruptError, or ctx's.
 func (f *File) CheckPages(ctx context.Context, leaves bool) error {
@@ -33,7 +32,7 @@ func (f *File) CheckPages(ctx context.Context, leaves bool) error {
 			if !m.usable() || int(m.txid) != s.id {
 				return errReplaced
 			}
-			u := &inUse{ctx: ctx, in: in, leaves: leaves, seen: make([]uint64, in.count/64+1)}
+			u := &inUse{ctx: ctx, in: in, leaves: leaves, seen: newPageSet(in.count), unread: newPageSet(in.count)}
 			return u.check(&s.root, m)
 		})
 		if ended := s.Release(); err == nil {
@@ -53,10 +52,20 @@ type inUse struct {
 	ctx    context.Context
 	in     *pages
 	leaves bool
-	seen   []uint64 // a bit for each page
-	n      uint64   // number of bits
+	seen   pageSet
+	unread pageSet // leaves
+	n      uint64  // of seen
 	read   int
 }
+
+// pageSet has a bit for each page.
+type pageSet []uint64
+
+func newPageSet(pages uint64) pageSet { return make(pageSet, pages/64+1) }
+
+func (s pageSet) has(id uint64) bool { return s[id/64]&(1<<(id%64)) != 0 }
+
+func (s pageSet) add(id uint64) { s[id/64] |= 1 << (id % 64) }
 
 func (u *inUse) check(root *Tree, m meta) error {
 	for id := range uint64(2) {
@@ -70,8 +79,29 @@ func (u *inUse) check(root *Tree, m meta) error {
 	if err := u.tree(root, true); err != nil {
 		return err
 	}
-	if u.leaves && u.n != u.in.count {
-		return &CorruptError{Path: u.in.path, Detail: "there are pages that are neither in use nor free"}
+	return u.rest()
+}
+
+// rest looks at the pages that were not named: those that an unread leaf runs over.
+func (u *inUse) rest() error {
+	for id := uint64(2); id < u.in.count && u.n < u.in.count; id++ {
+		if u.seen.has(id) {
+			continue
+		}
+		n := uint64(1)
+		if u.unread.has(id - 1) {
+			p, err := u.in.page(id - 1)
+			if err != nil {
+				return err
+			}
+			n = uint64(len(p.b)) / u.in.size
+		}
+		if n == 1 {
+			return u.in.corrupt(id, "it is neither in use nor free")
+		}
+		if err := u.takeAll(id, n-1, "part of a tree"); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -81,10 +111,10 @@ func (u *inUse) take(id uint64, as string) error {
 	if id >= u.in.count {
 		return u.in.corrupt(id, "it is named as %s, and the file has %d pages", as, u.in.count)
 	}
-	if u.seen[id/64]&(1<<(id%64)) != 0 {
+	if u.seen.has(id) {
 		return u.in.corrupt(id, "it is named as %s, and is free or in use elsewhere", as)
 	}
-	u.seen[id/64] |= 1 << (id % 64)
+	u.seen.add(id)
 	u.n++
 	return nil
 }
@@ -185,9 +215,11 @@ const checkEvery = 256
 // siblings takes the leaves below a branch by their numbers.
 func (u *inUse) siblings(p *page) error {
 	for i := range p.count {
-		if err := u.take(p.child(i), "part of a tree"); err != nil {
+		id := p.child(i)
+		if err := u.take(id, "part of a tree"); err != nil {
 			return err
 		}
+		u.unread.add(id)
 	}
 	return nil
 }
