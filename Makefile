@@ -82,3 +82,7 @@ CRASH_TIME ?= 30m
 .PHONY: crash
 crash: ## kills and power failures for CRASH_TIME, and the flaws that they must find
 	cd tests && CRASH_TIME=$(CRASH_TIME) go test -v -timeout 0 ./crash
+
+.PHONY: device
+device: ## every operation of a device fails, with every error
+	cd tests && DEVICE_FULL=1 go test -v -timeout 20m ./device

@@ -95,6 +95,47 @@ func TestHeldSyncShowsNobodyWhatIsNotDurable(t *testing.T) {
 	}
 }
 
+// TestSnapshotThatIsOpenIsReadAfterTheStoreHasFailed: what it shows is durable,
+// and nobody takes its pages.
+func TestSnapshotThatIsOpenIsReadAfterTheStoreHasFailed(t *testing.T) {
+	for n, want := range []string{1: lost, 2: unknown} {
+		if n == 0 {
+			continue
+		}
+		t.Run(want, func(t *testing.T) {
+			d := newDevice(t)
+			store, err := fencedkv.Open(d.path(), nil)
+			must(t, err)
+			s := ours{store}
+			defer s.close()
+			must(t, s.do(putOf("a", 1, "k", "old")))
+			must(t, d.call("Hold", Fault{Op: opFdatasync, N: n}, nil))
+			failed, reading, read := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			var value string
+			go func() {
+				read <- store.Resource("a").View(context.Background(), func(_ context.Context, tx *fencedkv.ReadTx) error {
+					close(reading)
+					<-failed
+					v, err := tx.Get([]byte("k"))
+					value = string(v)
+					return err
+				})
+			}()
+			receive(t, "the snapshot", reading)
+			writer := doing(s, putOf("a", 2, "k", "new"))
+			must(t, d.call("Held", struct{}{}, nil))
+			must(t, d.call("Release", syscall.EIO, nil))
+			if got := told(receive(t, "the writer", writer)); got != want {
+				t.Errorf("the writer was told %s, want %s", got, want)
+			}
+			close(failed)
+			if err := receive(t, "the reader", read); err != nil || value != "old" {
+				t.Errorf("the snapshot has %q, %v; want what was there when it began", value, err)
+			}
+		})
+	}
+}
+
 // putOf is a small write.
 func putOf(resource string, seq uint64, key, value string) step {
 	return step{put, []claim{{resource, seq, ""}}, []write{{resource: resource, key: key, value: value}}, applied}

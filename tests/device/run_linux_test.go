@@ -1,6 +1,7 @@
 package device_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -194,6 +195,17 @@ func (r *run) refusesAll(s subject) {
 	}
 	for _, name := range resources {
 		calls["a read of "+name] = func() error { _, err := s.read(name, ""); return err }
+	}
+	if s, ok := s.(ours); ok {
+		ctx, a := context.Background(), s.Resource("a")
+		calls["Get"] = func() error { _, err := a.Get(ctx, []byte("k")); return err }
+		calls["Highest"] = func() error { _, err := a.Highest(ctx); return err }
+		calls["Resources"] = func() error {
+			for _, err := range s.Resources(ctx) {
+				return err
+			}
+			return nil
+		}
 	}
 	for name, call := range calls {
 		if got := told(call()); got != lost {
