@@ -56,3 +56,20 @@ func (f *File) Update(fn func(tx *bolt.Tx) error) error {
 	}
 	return f.Commit(tx)
 }
+
+// Shares reports whether readers share a State.
+func (f *File) Shares() bool { return f.shared.Load() != nil }
+
+// Read returns the value of a key in a bucket of s.
+func (s *State) Read(bucket, key string) (value string, err error) {
+	err = Guard(s.file.path, func() error {
+		b, _, err := s.Bucket(bucket)
+		if err != nil {
+			return err
+		}
+		v, _, err := b.Get([]byte(key))
+		value = string(v)
+		return err
+	})
+	return value, err
+}

@@ -38,7 +38,6 @@ type File struct {
 	size    int64         // the largest size seen; bbolt never makes a file smaller
 	probe   func() (size int64, there bool, err error)
 	broken  error // why the file is out of use, nil if it is not
-	closing bool
 
 	close    sync.Once
 	closeErr error
@@ -127,8 +126,9 @@ func (f *File) Rollback(tx *bolt.Tx) error {
 func (f *File) Close() error {
 	f.close.Do(func() {
 		defer f.release()
+		f.writer.Lock() // a commit would share a State again
+		defer f.writer.Unlock()
 		f.mu.Lock()
-		f.closing = true
 		shared := f.shared.Swap(nil)
 		f.mu.Unlock()
 		shared.retire()

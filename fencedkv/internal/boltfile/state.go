@@ -116,8 +116,9 @@ func (f *File) ownState() (*State, error) {
 	return s, nil
 }
 
-// share replaces the shared State by the last durable state. No commit may be in
-// flight. If it cannot, the next user meets the reason.
+// share replaces the shared State by the last durable state. The caller holds
+// f.writer, so that no commit is in flight and Close has not begun. If there is an
+// error, the next user meets it.
 func (f *File) share() {
 	s, err := f.ownState()
 	switch {
@@ -130,7 +131,7 @@ func (f *File) share() {
 		s.users.Store(0)
 	}
 	f.mu.Lock()
-	if f.broken == nil && !f.closing {
+	if f.broken == nil {
 		s = f.shared.Swap(s)
 	}
 	f.mu.Unlock()
