@@ -52,7 +52,7 @@ func (tab *table) String() string {
 		fmt.Fprintf(&b, "%-15s %9s", name, sum)
 		for c := range classes {
 			if used[c] {
-				fmt.Fprintf(&b, " %13s", cell(c))
+				fmt.Fprintf(&b, " %14s", cell(c))
 			}
 		}
 		b.WriteByte('\n')
