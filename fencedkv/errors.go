@@ -25,6 +25,11 @@ var (
 	ErrCorrupt = boltfile.ErrCorrupt
 	// ErrFormat: the file is not a store, or one of a newer version.
 	ErrFormat = boltfile.ErrFormat
+	// ErrMoved: the file was moved, removed or replaced while it was open, so that
+	// whoever opens its path finds another one. This call has written nothing, and
+	// no call writes until the file is back; reads go on. Close the store and open
+	// it by the file's new name.
+	ErrMoved = boltfile.ErrMoved
 	// ErrTooLarge: a limit was passed. See LimitError.
 	ErrTooLarge = engine.ErrTooLarge
 	// ErrArgument: an argument cannot be right. See ArgumentError.
