@@ -20,9 +20,10 @@ type corpus struct {
 	Dir   string // of the files, and of what the workers make
 	Older int    // number of older states
 
-	model model
-	sound []byte
-	older [][]byte // the newest last
+	model   model
+	sound   []byte
+	foreign []byte   // another store
+	older   [][]byte // the newest last
 }
 
 // recipe is how a corpus is made.
@@ -68,12 +69,18 @@ func theCorpus(t *testing.T, name string) *corpus {
 	return c
 }
 
+const foreignFile = "other.db"
+
 func (c *corpus) file(i int) string { return filepath.Join(c.Dir, fmt.Sprintf("state-%d", i)) }
 
 func (c *corpus) build(t *testing.T) {
 	path := filepath.Join(c.Dir, "made.db")
 	s, err := fencedkv.Open(path, nil)
 	must(t, err)
+	other, err := fencedkv.Open(filepath.Join(c.Dir, foreignFile), nil)
+	must(t, err)
+	must(t, write(t.Context(), other, further(recipes["few"].script.model(), 0)))
+	must(t, other.Close())
 	recipe := recipes[c.Name]
 	end := make(chan struct{})
 	if !recipe.reuse {
@@ -162,7 +169,9 @@ func loadCorpus(text string) (*corpus, error) {
 		c.older = append(c.older, image)
 	}
 	c.sound, c.older = c.older[c.Older], c.older[:c.Older]
-	return c, nil
+	foreign, err := os.ReadFile(filepath.Join(c.Dir, foreignFile))
+	c.foreign = foreign
+	return c, err
 }
 
 func must(t testing.TB, err error) {

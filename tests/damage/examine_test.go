@@ -254,7 +254,7 @@ func (x *exam) stale(ctx context.Context, s *fencedkv.Store) {
 		switch {
 		case err == nil:
 			x.note(admitted, "%v to %s", t, short(e.name))
-		case !errors.Is(err, fence.ErrStale):
+		case !refused(err):
 			x.failed(err, "stale %v to %s", t, short(e.name))
 		}
 	}

@@ -78,9 +78,15 @@ func (f *File) begin(writable bool) (tx *bolt.Tx, err error) {
 	if err := f.check(writable); err != nil {
 		return nil, err
 	}
+	last, over := f.durable.Load(), error(nil)
 	err = Guard(f.path, func() (err error) {
-		tx, err = f.db.Begin(writable)
-		return err
+		if tx, err = f.db.Begin(writable); err != nil {
+			return err
+		}
+		if over = f.standsOn(tx, last); over != nil {
+			_ = tx.Rollback()
+		}
+		return over
 	})
 	switch {
 	case isPanic(err) && writable:
@@ -93,6 +99,9 @@ func (f *File) begin(writable bool) (tx *bolt.Tx, err error) {
 		f.mu.Unlock()
 	}
 	f.latch(err)
+	if over != nil {
+		f.breakdown(over)
+	}
 	if err == nil && !writable {
 		if err := f.settled(tx); err != nil {
 			_ = f.Rollback(tx) // the failed commit says more
@@ -100,6 +109,21 @@ func (f *File) begin(writable bool) (tx *bolt.Tx, err error) {
 		}
 	}
 	return tx, err
+}
+
+// standsOn returns nil if tx stands on the last durable transaction, or on a later
+// one if it only reads. bbolt reads the meta pages anew each time: an older copy
+// that was written over the file would be believed, with its marks.
+func (f *File) standsOn(tx *bolt.Tx, last uint64) error {
+	on := uint64(tx.ID())
+	if tx.Writable() {
+		on--
+	}
+	if on == last || on > last && !tx.Writable() {
+		return nil
+	}
+	return &CorruptError{Path: f.path, Detail: fmt.Sprintf(
+		"the file was written over while open: it holds transaction %d, and %d was the last one", on, last)}
 }
 
 // Rollback ends a transaction and drops what it wrote. One that has ended is

@@ -1,0 +1,29 @@
+package damage_test
+
+import "testing"
+
+// TestDamageWhileOpen makes files shorter, moves them and writes over them while
+// a store has them open. No read is wrong, none crashes, nothing stale is
+// admitted, and a write does not go to a file that the path no longer names.
+func TestDamageWhileOpen(t *testing.T) {
+	for _, name := range []string{"few", "many"} {
+		c := theCorpus(t, name)
+		for k, n := range map[kind]int{cut: len(c.sizes()), zeros: len(c.sizes()), moved: len(ways)} {
+			t.Run(name+" "+string(k), func(t *testing.T) {
+				list := make([]int, n)
+				for i := range list {
+					list[i] = i
+				}
+				tab := newTable()
+				c.examine(t, k, list, func(n int, v verdict) {
+					row := string(k)
+					if k == moved {
+						row = ways[n].name
+					}
+					tab.add(t, row, v, func() string { return c.describeOpen(k, n) })
+				})
+				t.Logf("\n%v", tab)
+			})
+		}
+	}
+}
