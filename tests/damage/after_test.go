@@ -20,7 +20,10 @@ func (b *bench) writeOn() verdict {
 	if err != nil {
 		return verdict{late, err.Error()}
 	}
-	if v := newExam(b.path, m).run(); v.class != harmless {
+	x := newExam(b.path, m)
+	x.focus = newFocus()
+	x.focus.spread(b.anatomy)
+	if v := x.run(); v.class != harmless {
 		return verdict{late, v.class.String() + ": " + v.detail}
 	}
 	return verdict{}

@@ -147,7 +147,9 @@ func (x *exam) read(ctx context.Context, s *fencedkv.Store) {
 			x.note(wrong, "Highest(%s) = %v, it has none", name, m)
 		}
 	}
-	x.list(s.Resources(ctx))
+	if x.focus == nil || len(x.focus.marks) > 0 {
+		x.list(s.Resources(ctx))
+	}
 }
 
 // markIs judges a mark of the i-th resource.
@@ -260,7 +262,11 @@ func (x *exam) stale(ctx context.Context, s *fencedkv.Store) {
 	}
 }
 
+// check asks Check, if nothing was found yet, or it must find something.
 func (x *exam) check(ctx context.Context, s *fencedkv.Store) {
+	if x.saw(found) && !x.saw(lost) && !x.saw(old) && !x.saw(admitted) {
+		return
+	}
 	err := s.Check(ctx)
 	if err == nil {
 		return

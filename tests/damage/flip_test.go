@@ -25,14 +25,12 @@ func flipBits(t *testing.T, c *corpus) {
 	if a.free == 0 || a.depth < 3 || a.branches < 2 {
 		t.Fatalf("%d free pages, depth %d, %d branch pages: the store is too simple", a.free, a.depth, a.branches)
 	}
-	always, others := map[kind][]int{}, []int(nil)
+	var all, others []int
 	for at, r := range a.of {
 		for bit := range 8 {
 			switch n := at*8 + bit; {
-			case c.bookkeeping(r):
-				always[settled] = append(always[settled], n)
-			case c.structure(r):
-				always[flip] = append(always[flip], n)
+			case c.always(r):
+				all = append(all, n)
 			default:
 				others = append(others, n)
 			}
@@ -48,9 +46,7 @@ func flipBits(t *testing.T, c *corpus) {
 			}
 		}
 	}
-	for k, list := range always {
-		c.examine(t, k, list, one(golden, k))
-	}
+	c.examine(t, settled, all, one(golden, settled))
 	if full() {
 		c.examine(t, flip, others, one(golden, flip))
 		file += "-full"
@@ -73,16 +69,13 @@ func flipBits(t *testing.T, c *corpus) {
 // sample is how many of the other bits the normal run flips.
 const sample = 3000
 
-// bookkeeping is what bbolt follows when it writes.
-func (c *corpus) bookkeeping(r region) bool {
+// always is whether the normal run takes all bits of a region.
+func (c *corpus) always(r region) bool {
 	switch r {
 	case metaPage, freeList, pageHeader, branchElement, branchKey, bucketHeader:
 		return true
+	case leafElement, recordHeader:
+		return c.Name == "few"
 	}
 	return false
-}
-
-// structure is what else the normal run takes all bits of.
-func (c *corpus) structure(r region) bool {
-	return c.Name == "few" && (r == leafElement || r == recordHeader)
 }

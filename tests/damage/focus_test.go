@@ -9,6 +9,10 @@ type focus struct {
 	keys  map[string]map[string]bool // by resource
 }
 
+func newFocus() *focus {
+	return &focus{marks: map[string]bool{}, keys: map[string]map[string]bool{}}
+}
+
 // beyond is how many records beyond a leaf a read that ends there may look at,
 // and so how far away a read may begin that looks at the leaf.
 const beyond = 3
@@ -22,7 +26,7 @@ type stored struct {
 
 // focusOf returns what to read when a byte was changed.
 func (a *anatomy) focusOf(at int) *focus {
-	f := &focus{marks: map[string]bool{}, keys: map[string]map[string]bool{}}
+	f := newFocus()
 	switch page := at / pageSize; {
 	case a.of[at] == slack || a.of[at] == freePage:
 		if at%997 == 0 {
@@ -32,11 +36,7 @@ func (a *anatomy) focusOf(at int) *focus {
 	case a.children[page] != nil:
 		// The search for any key can look at any key of a branch: some records of
 		// all leaves, and all that lie below this element.
-		for i, s := range a.records {
-			if i == 0 || i+1 == len(a.records) || a.records[i-1].page != s.page || a.records[i+1].page != s.page || i%20 == 0 {
-				f.add(s)
-			}
-		}
+		f.spread(a)
 		for _, child := range a.children[page] {
 			if at >= child.at && at < child.at+element || at >= child.key && at < child.key+child.size {
 				f.addLeaf(a, child.page)
@@ -47,10 +47,19 @@ func (a *anatomy) focusOf(at int) *focus {
 		for a.overflow[page] {
 			page--
 		}
-		if f.addLeaf(a, page) {
-			return f
+		if !f.addLeaf(a, page) {
+			f.spread(a) // meta, free list, root: before every search
 		}
-		return nil // meta, free list, root
+		return f
+	}
+}
+
+// spread adds some records of each leaf, the first and the last among them.
+func (f *focus) spread(a *anatomy) {
+	for i, s := range a.records {
+		if i == 0 || i+1 == len(a.records) || a.records[i-1].page != s.page || a.records[i+1].page != s.page || i%20 == 0 {
+			f.add(s)
+		}
 	}
 }
 

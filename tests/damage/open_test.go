@@ -17,10 +17,10 @@ const (
 	moved kind = "moved" // see ways
 )
 
-// sizes are those that a file is cut to: each page's end, and in the last pages
-// each end of a sector and a byte beside it.
+// sizes are those that a file is cut to: the ends of pages, of a large store not of
+// each, and in the last pages each end of a sector and a byte beside it.
 func (c *corpus) sizes() (all []int) {
-	for size := 0; size < len(c.sound); size += pageSize {
+	for size := 0; size < len(c.sound); size += pageSize * (1 + len(c.model)/200) {
 		all = append(all, size)
 	}
 	for size := len(c.sound) - 3*pageSize; size < len(c.sound); size += 512 {
@@ -85,6 +85,10 @@ func (b *bench) whileOpen(k kind, n int) (verdict, error) {
 		return verdict{}, err
 	}
 	x := newExam(b.path, b.corpus.model)
+	if len(x.model) > 200 { // a read that faults takes its time
+		x.focus = newFocus()
+		x.focus.spread(b.anatomy)
+	}
 	stays := false
 	switch k {
 	case moved:

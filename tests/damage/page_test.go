@@ -2,7 +2,8 @@ package damage_test
 
 import "testing"
 
-// TestDamagedPages zeroes each page, swaps each with each other one, and replaces
+// TestDamagedPages zeroes each page, swaps each with each other one (in the larger
+// store the normal run takes one pair of eight), and replaces
 // each by what stood there after an older commit, which is what a disk leaves
 // that has lost a write. An old page can be sound in itself, and its records too:
 // then what was there before is read, and only the digest tells.
@@ -14,7 +15,11 @@ func TestDamagedPages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tab := newTable()
 			damagePages(t, theCorpus(t, name), tab, zero, swap)
-			tab.wantGolden(t, "pages-"+name)
+			file := "pages-" + name
+			if full() {
+				file += "-full"
+			}
+			tab.wantGolden(t, file)
 		})
 		t.Run(name+" lost writes", func(t *testing.T) {
 			tab := newTable()
@@ -33,7 +38,10 @@ func damagePages(t *testing.T, c *corpus, tab *table, kinds ...kind) {
 	for _, k := range kinds {
 		var list []int
 		for n := range c.number(k) {
-			if c.damaged(k, n) != nil {
+			switch {
+			case c.damaged(k, n) == nil:
+			case !full() && k == swap && c.Name == "many" && n%8 > 0:
+			default:
 				list = append(list, n)
 			}
 		}
