@@ -225,8 +225,8 @@ func TestMissingMarkIsNotBelieved(t *testing.T) {
 		refused(t, damaged(t, func(tx *bbolt.Tx) error { return hide(tx, "r0100", "") }), "r0100")
 	})
 	// A damaged name is a neighbour of the place. bbolt sorts what is put, so
-	// only names that stay in their place can be made this way; the others are
-	// the business of TestFlippedBitsAreErrors.
+	// only names that stay in their place can be made this way; tests/damage
+	// makes the others.
 	for _, under := range []string{"r0100~", "r0101\x00"} {
 		t.Run("it is now under "+under, func(t *testing.T) {
 			refused(t, damaged(t, func(tx *bbolt.Tx) error { return hide(tx, "r0101", under) }), "r0101")

@@ -114,6 +114,58 @@ func TestMarkUnderASoundRecordIsNotBelievedMissing(t *testing.T) {
 	}
 }
 
+// A count that is lower by a flipped bit hides the last records of a page.
+func TestRecordBeyondAWrongCountIsNotBelievedMissing(t *testing.T) {
+	for _, of := range []string{"mark", "value"} {
+		var hidden string
+		s := openDamaged(t, func(file []byte) {
+			for _, page := range elements(file, leafFlag) {
+				key := leafKey(file, page[len(page)-1])
+				value := bytes.HasPrefix(key, []byte{0, 5})
+				if len(page)%2 == 0 || value != (of == "value") {
+					continue // one bit less is one record less of an odd number
+				}
+				hidden = strings.TrimSuffix(string(bytes.TrimPrefix(key, []byte{0, 5})), "key")
+				file[page[0]-pageHead+10] ^= 1
+				return
+			}
+			t.Fatalf("no %s is the last of an odd number", of)
+		})
+		r := s.Resource(hidden)
+		if of == "mark" {
+			_, err := r.Highest(t.Context())
+			wantIs(t, err, fencedkv.ErrCorrupt)
+			wantIs(t, r.Raise(t.Context(), token(1, "stale")), fencedkv.ErrCorrupt)
+			continue
+		}
+		_, err := r.Get(t.Context(), b("key"))
+		wantIs(t, err, fencedkv.ErrCorrupt)
+	}
+}
+
+// bbolt finds the place of a leaf in the branch above by the first key of the
+// leaf. Under another key it would leave the old leaf there, beside the new one.
+func TestWriteUnderADamagedKeyOfABranchIsRefused(t *testing.T) {
+	var under string
+	s := openDamaged(t, func(file []byte) {
+		for _, page := range elements(file, branchFlag) {
+			for _, at := range page[1:] {
+				key := at + int(native.Uint32(file[at:]))
+				k := file[key : key+int(native.Uint32(file[at+4:]))]
+				if bytes.HasPrefix(k, []byte("r")) && k[len(k)-1] == '1' {
+					under = string(k)
+					k[len(k)-1] = '0' // still above all of the leaf before, or its last
+					return
+				}
+			}
+		}
+		t.Fatal("no branch page has a mark that ends with 1")
+	})
+	r := s.Resource(under)
+	wantIs(t, r.Raise(t.Context(), token(5000, "h")), fencedkv.ErrCorrupt)
+	wantIs(t, s.Check(t.Context()), fencedkv.ErrCorrupt)
+}
+
 // A damaged key in a branch page sends a search to the wrong leaf, whose records
 // are sound.
 func TestSearchInTheWrongLeafIsNotBelieved(t *testing.T) {

@@ -113,8 +113,8 @@ func (b *bench) whileOpen(k kind, n int) (verdict, error) {
 	switch {
 	case stays && !errors.Is(err, fencedkv.ErrMoved):
 		x.note(otherError, "Put: %v, want ErrMoved", err)
-	case k == moved && !stays && err == nil:
-		x.note(wrong, "Put to a file that was written over")
+	case k == moved && !stays && (!errors.Is(err, fencedkv.ErrCorrupt) || errors.Is(err, fencedkv.ErrUnknownOutcome)):
+		x.note(otherError, "Put: %v, want ErrCorrupt before anything is written", err)
 	case k == cut && !errors.Is(err, fencedkv.ErrCorrupt):
 		x.note(otherError, "Put: %v, want ErrCorrupt", err)
 	case stays || errors.Is(err, fencedkv.ErrUnknownOutcome): // bbolt has met it in its commit
