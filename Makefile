@@ -86,3 +86,7 @@ crash: ## kills and power failures for CRASH_TIME, and the flaws that they must 
 .PHONY: device
 device: ## every operation of a device fails, with every error
 	cd tests && DEVICE_FULL=1 go test -v -timeout 20m ./device
+
+.PHONY: damage
+damage: ## every bit of two small stores flipped, every two pages swapped; 25 minutes on two cores
+	cd tests && DAMAGE=full go test -v -timeout 0 ./damage

@@ -79,11 +79,16 @@
 // bbolt's pages have no checksum. A damaged record is an error that names it,
 // never a wrong value, and a record that is missing is believed only if its
 // neighbours are sound and enclose it; a mark also only if its resource holds no
-// data. Records at the end of a page that vanish together, without a trace at
-// their borders, are found by [Store.Check] alone, which compares all marks and
-// values with their digests. Open compares them if there are no more than 1024.
-// A damaged page number that leads back to its own page ends the process: bbolt
-// follows it until the stack overflows, which Go cannot turn into an error.
+// data. Open looks at how all pages hang together, and compares marks and values
+// with their digests, if there are no more than 1024 of each; in a file of up to
+// 16,384 pages it looks at all but the leaves. [Store.Check] does all of it for
+// every store, and finds what reads cannot: in a store of 1100 marks and as many
+// values 222 of the 17,488 bits that say where records are, each of which makes a
+// page claim more room than it has, and a page as it was before a write that the
+// disk has lost, whose old marks and values are sound and are believed until then.
+// In a larger file a damaged page number can lead to such a page as well. A lost
+// write of the meta page, which ends a commit, leaves the store as it was before
+// that commit, and nothing can find it.
 //
 // A file that is moved or replaced while it is open stays the one that this
 // Store works on: what is written goes with it, and whoever opens the path finds
