@@ -4,11 +4,12 @@ import "bytes"
 
 // Cursor moves over the elements of a Tree, in the order of their keys. The zero
 // key is the end, on both sides; from there only First, Last and Seek lead on.
-// The value of a bucket is nil. A Cursor is for one goroutine.
+// The value of a bucket is nil. A Cursor is for one goroutine, and is not copied
+// once it was used.
 type Cursor struct {
 	tree Tree
-	n    int // places in use: the path from the root to a leaf
-	path [maxDepth]place
+	path []place  // from the root to a leaf
+	few  [4]place // room for most paths
 }
 
 // place is an element of a page.
@@ -70,10 +71,10 @@ func (c *Cursor) Prev() (key, value []byte, err error) { return c.move(-1) }
 // move moves by one element. Every step goes on in a page or leaves one, and a
 // page that is entered lies between the keys that lead to it, so it ends.
 func (c *Cursor) move(by int) (key, value []byte, err error) {
-	for c.n > 0 {
+	for len(c.path) > 0 {
 		at := c.leaf()
 		if i := at.i + by; i < 0 || i >= at.page.count {
-			c.n--
+			c.path = c.path[:len(c.path)-1]
 			continue
 		}
 		at.i += by
@@ -114,14 +115,14 @@ func (c *Cursor) find(key []byte) error {
 }
 
 // leaf is the lowest place.
-func (c *Cursor) leaf() *place { return &c.path[c.n-1] }
+func (c *Cursor) leaf() *place { return &c.path[len(c.path)-1] }
 
 func (c *Cursor) top() error {
 	p, err := c.tree.top()
 	if err != nil {
 		return c.fail(err)
 	}
-	c.path[0], c.n = place{page: p}, 1
+	c.path = append(c.few[:0], place{page: p})
 	return nil
 }
 
@@ -140,15 +141,14 @@ func (c *Cursor) down(last bool) error {
 
 // enter goes down by one page.
 func (c *Cursor) enter() error {
-	p, err := c.child(c.n - 1)
-	if err == nil && c.n == maxDepth {
+	p, err := c.child(len(c.path) - 1)
+	if err == nil && len(c.path) == maxDepth {
 		err = c.tree.in.circle(p.id)
 	}
 	if err != nil {
 		return c.fail(err)
 	}
-	c.path[c.n] = place{page: p}
-	c.n++
+	c.path = append(c.path, place{page: p})
 	return nil
 }
 
@@ -188,7 +188,7 @@ func (p *place) encloses(child *page) bool {
 }
 
 func (c *Cursor) fail(err error) error {
-	c.n = 0
+	c.path = nil
 	return err
 }
 

@@ -3,6 +3,7 @@ package boltfile
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 )
 
 // PageCheck looks at the pages of a bucket before bbolt follows them in a write
@@ -16,8 +17,9 @@ import (
 // transaction, within Guard.
 type PageCheck struct {
 	tree    Tree
-	checked map[uint64]struct{} // pages that bbolt may read and replace
-	emptied map[uint64]struct{} // leaves from which something was deleted
+	checked pageIDs // pages that bbolt may read and replace
+	emptied pageIDs // leaves from which something was deleted
+	cur     Cursor  // of the path that was looked at last
 
 	// The keys of the leaf that was looked at last, [lo, hi); nil is open.
 	known  known
@@ -35,7 +37,35 @@ const (
 
 // NewPageCheck returns a PageCheck of what the last commit left of a bucket.
 func NewPageCheck(t Tree) *PageCheck {
-	return &PageCheck{tree: t, checked: make(map[uint64]struct{}), emptied: make(map[uint64]struct{})}
+	return &PageCheck{tree: t, cur: t.Cursor()}
+}
+
+// pageIDs is a set. Most write transactions touch so few pages that a map would
+// cost more than all that is done with it.
+type pageIDs struct {
+	few  [8]uint64
+	n    int // of few
+	many map[uint64]struct{}
+}
+
+func (s *pageIDs) has(id uint64) bool {
+	if slices.Contains(s.few[:s.n], id) {
+		return true
+	}
+	_, found := s.many[id]
+	return found
+}
+
+func (s *pageIDs) add(id uint64) {
+	switch {
+	case s.n < len(s.few):
+		s.few[s.n] = id
+		s.n++
+	case s.many == nil:
+		s.many = map[uint64]struct{}{id: {}}
+	default:
+		s.many[id] = struct{}{}
+	}
 }
 
 // Path is to be called before bbolt gets or puts key.
@@ -55,7 +85,7 @@ func (c *PageCheck) Delete(key []byte) error {
 	if err != nil {
 		return err
 	}
-	for level := range cur.n - 1 {
+	for level := range len(cur.path) - 1 {
 		at, below := &cur.path[level], cur.path[level+1].page
 		on := at.i
 		for _, at.i = range []int{on - 1, on + 1} {
@@ -75,7 +105,7 @@ func (c *PageCheck) Delete(key []byte) error {
 		}
 		at.i = on
 	}
-	c.emptied[cur.leaf().page.id] = struct{}{}
+	c.emptied.add(cur.leaf().page.id)
 	c.known = nothing
 	return nil
 }
@@ -100,7 +130,8 @@ func (c *PageCheck) Around(key []byte) error {
 
 // Last is to be called before a cursor of bbolt moves to the last key.
 func (c *PageCheck) Last() error {
-	cur := c.tree.Cursor()
+	c.known = nothing
+	cur := &c.cur
 	if err := cur.top(); err != nil {
 		return err
 	}
@@ -108,10 +139,10 @@ func (c *PageCheck) Last() error {
 	if err := cur.down(true); err != nil {
 		return err
 	}
-	if err := c.wholePath(&cur); err != nil {
+	if err := c.wholePath(cur); err != nil {
 		return err
 	}
-	return c.beyond(&cur, -1)
+	return c.beyond(cur, -1)
 }
 
 func (c *PageCheck) knows(much known, key []byte) bool {
@@ -121,11 +152,11 @@ func (c *PageCheck) knows(much known, key []byte) bool {
 // way looks at the path to key.
 func (c *PageCheck) way(key []byte) (*Cursor, error) {
 	c.known, c.lo, c.hi = nothing, nil, nil
-	cur := c.tree.Cursor()
+	cur := &c.cur
 	if err := cur.find(key); err != nil {
 		return nil, err
 	}
-	for _, at := range cur.path[:cur.n-1] {
+	for _, at := range cur.path[:len(cur.path)-1] {
 		if at.i > 0 {
 			c.lo = at.page.key(at.i)
 		}
@@ -133,11 +164,11 @@ func (c *PageCheck) way(key []byte) (*Cursor, error) {
 			c.hi = at.page.key(at.i + 1)
 		}
 	}
-	if err := c.wholePath(&cur); err != nil {
+	if err := c.wholePath(cur); err != nil {
 		return nil, err
 	}
 	c.known = theWay
-	return &cur, nil
+	return cur, nil
 }
 
 // beyond looks at the next leaf, and at those behind it while bbolt may find them
@@ -155,14 +186,14 @@ func (c *PageCheck) beyond(cur *Cursor, by int) error {
 		if err := c.wholePath(cur); err != nil {
 			return err
 		}
-		if _, empty := c.emptied[cur.leaf().page.id]; !empty {
+		if !c.emptied.has(cur.leaf().page.id) {
 			return nil
 		}
 	}
 }
 
 func (c *PageCheck) wholePath(cur *Cursor) error {
-	for i := range cur.path[:cur.n] {
+	for i := range cur.path {
 		if err := c.whole(&cur.path[i].page); err != nil {
 			return err
 		}
@@ -172,13 +203,13 @@ func (c *PageCheck) wholePath(cur *Cursor) error {
 
 // whole is whole of pages, once for each page.
 func (c *PageCheck) whole(p *page) error {
-	if _, found := c.checked[p.id]; found {
+	if c.checked.has(p.id) {
 		return nil
 	}
 	if err := c.tree.in.whole(p); err != nil {
 		return err
 	}
-	c.checked[p.id] = struct{}{}
+	c.checked.add(p.id)
 	return nil
 }
 

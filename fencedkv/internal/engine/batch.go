@@ -16,6 +16,7 @@ type batch struct {
 	loaded         bool   // the header was read
 	wrote          bool   // the transaction has something to commit
 
+	lone   bool                  // it has one request, which asks for each mark once
 	marks  map[string]markRecord // as the batch leaves them, of those it has read
 	raised []raise               // whose marks are to be cached
 
@@ -127,6 +128,9 @@ func (b *batch) mark(resource string) (have markRecord, err error) {
 }
 
 func (b *batch) keep(resource string, m markRecord) {
+	if b.lone {
+		return
+	}
 	if b.marks == nil {
 		b.marks = make(map[string]markRecord)
 	}

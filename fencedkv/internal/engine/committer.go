@@ -59,7 +59,7 @@ func (e *Engine) attempt(rs []*request) (left []*request, alone bool) {
 	// A rollback that fails puts the file out of use, which the next call says.
 	defer func() { _ = s.end() }()
 
-	b := &batch{engine: e, snap: s}
+	b := &batch{engine: e, snap: s, lone: len(rs) == 1}
 	for i, r := range rs {
 		if i > 0 && b.full() {
 			e.queue.putBack(rs[i:])
