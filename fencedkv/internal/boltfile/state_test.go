@@ -23,17 +23,27 @@ import (
 // reservable: address space can be reserved here, so that readers share a State.
 const reservable = strconv.IntSize == 64 && runtime.GOOS != "windows"
 
+var held sync.Map // of States
+
 func acquire(t *testing.T, f *boltfile.File) *boltfile.State {
 	t.Helper()
 	s, err := f.Acquire()
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A test that fails must not leave a State behind, for which Close waits.
+	held.Store(s, true)
+	t.Cleanup(func() {
+		if _, still := held.LoadAndDelete(s); still {
+			s.Release()
+		}
+	})
 	return s
 }
 
 func release(t *testing.T, s *boltfile.State) {
 	t.Helper()
+	held.Delete(s)
 	if err := s.Release(); err != nil {
 		t.Error(err)
 	}
