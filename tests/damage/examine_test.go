@@ -281,7 +281,7 @@ func (x *exam) check(ctx context.Context, s *fencedkv.Store) {
 func (x *exam) verdict() verdict {
 	at := func(c class) verdict { return verdict{c, x.seen[c]} }
 	switch {
-	case x.saw(admitted) && !(x.saw(old) && x.saw(checkOnly)):
+	case x.saw(admitted) && (!x.saw(old) || !x.saw(checkOnly)):
 		return at(admitted)
 	case x.saw(wrong):
 		return at(wrong)

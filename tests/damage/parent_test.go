@@ -120,13 +120,12 @@ func (w *process) do(t task, result func(int, verdict)) (done int, err error) {
 	for _, n := range t.list {
 		late := time.AfterFunc(patience, func() { w.cmd.Process.Kill() })
 		line, err := w.out.ReadString('\n')
-		v := verdict{}
-		if inTime := late.Stop(); err != nil {
-			dead = true
-			v = w.dead(inTime)
-		} else if v, err = parseVerdict(line); err != nil {
+		inTime := late.Stop()
+		v, err := w.verdict(line, err, inTime)
+		if err != nil {
 			return done, err
 		}
+		dead = w.cmd == nil
 		result(n, v)
 		done++
 		if dead {
@@ -134,6 +133,14 @@ func (w *process) do(t task, result func(int, verdict)) (done int, err error) {
 		}
 	}
 	return done, nil
+}
+
+// verdict is what the worker said, or what it died of.
+func (w *process) verdict(line string, err error, inTime bool) (verdict, error) {
+	if err != nil {
+		return w.dead(inTime), nil
+	}
+	return parseVerdict(line)
 }
 
 func (w *process) dead(inTime bool) verdict {

@@ -37,7 +37,7 @@
 // # Caveats
 //
 // Data pages have no checksum; what stands in them is the business of the
-// layers above. A valid meta page proves that it is one, not that it is the
+// layers above. [File.CheckPages] finds pages that do not hang together. A valid meta page proves that it is one, not that it is the
 // newest ever written: a disk that loses an acknowledged write shows nothing.
 //
 // A creator that is killed leaves at most one file named .fencedkv-*.tmp. It is
@@ -50,6 +50,4 @@
 // A panic of bbolt while it begins or ends a transaction, or a file that was cut
 // short, puts the File out of use for good: every later Begin returns the error,
 // and Close works. A panic while pages are read is an error of that call alone.
-// Branch pages that form a cycle are no panic: bbolt descends until the stack
-// overflows, and the process ends.
 package boltfile
