@@ -20,8 +20,11 @@
 // before its commit begins is not applied; after that the outcome is awaited,
 // whatever the context does.
 //
-// A value, a mark or a refusal rests on what is on disk: a read that would see a
-// commit in flight waits for it.
+// A value, a mark or a refusal rests on what is on disk: a read sees the last
+// commit that has ended and does not wait for the one in flight. Where no address
+// space can be reserved (32-bit platforms and Windows), or in a file that has grown
+// to a quarter of it (about 15 GiB, more if it was larger when it was opened), a
+// read that would see a commit in flight waits for it.
 //
 // A commit can fail in three ways. If it found no room (the disk is full, a
 // quota or a limit on the size of files is reached) nothing is applied, the error
@@ -90,11 +93,14 @@
 // write of the meta page, which ends a commit, leaves the store as it was before
 // that commit, and nothing can find it.
 //
-// A file that is moved or replaced while it is open stays the one that this
-// Store works on: what is written goes with it, and whoever opens the path finds
-// another one. Close the store first.
+// A file that is moved, removed or replaced while it is open is not written to any
+// more: a write is [ErrMoved] as long as the path that was opened, from the working
+// directory of that time, names another file or none. Reads go on in the open file.
+// Each commit looks before it begins, so that one that has begun goes with the
+// file. A program that changes its root directory afterwards cannot write; one that
+// gives up the right to look at the path is not held up, and a move is not seen.
 //
-// Space that is freed is used again, but the file never shrinks. A long View
-// keeps the space that is freed meanwhile from being used again. The file does
-// not belong on a network file system.
+// Space that is freed is used again one commit later, but the file never shrinks.
+// A long View keeps the space that is freed meanwhile from being used again. The
+// file does not belong on a network file system.
 package fencedkv

@@ -13,8 +13,9 @@ import (
 // File is an open bbolt file, locked against every other process and against a
 // second Open in this one. Its methods are safe for concurrent use.
 //
-// Use Begin, Commit and Rollback, and not those of DB and Tx: when bbolt panics in them it leaves its own mutexes locked, on which the
-// next caller would wait for ever. These methods free them and return an error.
+// Use Begin, Commit and Rollback, and not those of DB and Tx: when bbolt panics in
+// them it leaves its own mutexes locked, on which the next caller would wait for
+// ever. These methods free them and return an error.
 // The File is then out of use: every later Begin returns that error.
 type File struct {
 	path       string

@@ -10,6 +10,10 @@
 // Tx runs on its caller's goroutine, while the committer waits for it. A Tx that
 // comes alone, without a function, is decided and committed by its caller.
 //
+// Reads do not use bbolt: a [Snapshot] of [Engine.View] is a boltfile.State, and a
+// Get allocates nothing but the value. A write transaction reads with bbolt, which
+// alone knows what the batch has written, behind boltfile.PageCheck.
+//
 // # File format
 //
 // A file is a bbolt database with three buckets. Integers are big-endian.
