@@ -73,7 +73,7 @@ const foreignFile = "other.db"
 
 func (c *corpus) file(i int) string { return filepath.Join(c.Dir, fmt.Sprintf("state-%d", i)) }
 
-func (c *corpus) build(t *testing.T) {
+func (c *corpus) build(t testing.TB) {
 	path := filepath.Join(c.Dir, "made.db")
 	s, err := fencedkv.Open(path, nil)
 	must(t, err)
@@ -106,7 +106,7 @@ func (c *corpus) build(t *testing.T) {
 
 // keepPages holds a snapshot, which keeps pages that are freed from being used
 // again, until the channel is closed.
-func keepPages(t *testing.T, s *fencedkv.Store) chan struct{} {
+func keepPages(t testing.TB, s *fencedkv.Store) chan struct{} {
 	begun, end := make(chan struct{}), make(chan struct{})
 	go func() {
 		err := s.Resource("none").View(t.Context(), func(context.Context, *fencedkv.ReadTx) error {

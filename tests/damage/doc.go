@@ -15,5 +15,6 @@
 //
 // Damage is examined in child processes, so that a crash costs one result. The
 // normal run takes all bits of what bbolt keeps about its pages and a sample of
-// the rest; DAMAGE=full takes all. Flag -update writes the tables.
+// the rest; DAMAGE=full takes all. Flag -update writes the tables, which change
+// with the file format and with the order in which a commit takes pages.
 package damage

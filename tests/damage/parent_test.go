@@ -55,10 +55,15 @@ func (c *corpus) examine(t *testing.T, k kind, list []int, result func(n int, v 
 			}
 		})
 	}
+	all, said := len(list), 0
 	for len(list) > 0 {
 		n := min(at, len(list))
 		tasks <- list[:n]
 		list = list[n:]
+		if done := 10 * (all - len(list)) / all; all > 100_000 && done > said {
+			said = done
+			t.Logf("%s: %d0 %% of %d", c.Name, done, all)
+		}
 	}
 	close(tasks)
 	wg.Wait()
