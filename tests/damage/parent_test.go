@@ -48,7 +48,7 @@ func (c *corpus) examine(t *testing.T, k kind, list []int, result func(n int, v 
 					})
 					if err != nil {
 						t.Error(err)
-						return
+						break // the others are examined, so that nobody waits
 					}
 					list = list[done:]
 				}
@@ -119,33 +119,24 @@ func (w *process) do(t task, result func(int, verdict)) (done int, err error) {
 			return 0, err
 		}
 	}
-	dead := false
 	in := w.in
 	go fmt.Fprintln(in, t) // the worker may die before it has read all
 	for _, n := range t.list {
 		late := time.AfterFunc(patience, func() { w.cmd.Process.Kill() })
 		line, err := w.out.ReadString('\n')
 		inTime := late.Stop()
-		v, err := w.verdict(line, err, inTime)
+		if err != nil {
+			result(n, w.dead(inTime))
+			return done + 1, nil //nolint:nilerr // the worker's death is a result
+		}
+		v, err := parseVerdict(line)
 		if err != nil {
 			return done, err
 		}
-		dead = w.cmd == nil
 		result(n, v)
 		done++
-		if dead {
-			break
-		}
 	}
 	return done, nil
-}
-
-// verdict is what the worker said, or what it died of.
-func (w *process) verdict(line string, err error, inTime bool) (verdict, error) {
-	if err != nil {
-		return w.dead(inTime), nil
-	}
-	return parseVerdict(line)
 }
 
 func (w *process) dead(inTime bool) verdict {
