@@ -314,13 +314,13 @@ func TestCloseWaitsForStatesAndForNoOtherReason(t *testing.T) {
 // TestGrowthDoesNotWaitForTheSharedState lets a file outgrow what may be shared,
 // and one that shares nothing be mapped anew at every step.
 func TestGrowthDoesNotWaitForTheSharedState(t *testing.T) {
-	for name, reserve := range map[string]int{"none is reserved": 0, "little is": 2<<30 + 16<<20} {
+	for name, reserve := range map[string]int64{"none is reserved": 0, "little is": 2<<30 + 16<<20} {
 		t.Run(name, func(t *testing.T) {
 			if reserve > 0 && !reservable {
 				return
 			}
 			f := open(t, filepath.Join(t.TempDir(), "s.db"), boltfile.WithOps(boltfile.Options{Init: filled("0")},
-				boltfile.Ops{Reserve: func(*os.File, int64) int { return reserve }}))
+				boltfile.Ops{Reserve: func(*os.File, int64) int { return int(reserve) }}))
 			f.DB().NoSync = true
 			if f.Shares() != (reserve > 0) {
 				t.Errorf("a State is shared: %v", f.Shares())
