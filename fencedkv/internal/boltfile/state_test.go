@@ -16,6 +16,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/fencedkv/fencedkv/fencedkv/internal/boltfile"
 )
@@ -23,33 +24,49 @@ import (
 // reservable: address space can be reserved here, so that readers share a State.
 const reservable = strconv.IntSize == 64 && runtime.GOOS != "windows"
 
-var held sync.Map // of States
+// user is a use of a State.
+type user struct {
+	*boltfile.State
+	over bool
+}
 
-func acquire(t *testing.T, f *boltfile.File) *boltfile.State {
+func acquire(t *testing.T, f *boltfile.File) *user {
 	t.Helper()
 	s, err := f.Acquire()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A test that fails must not leave a State behind, for which Close waits.
-	held.Store(s, true)
+	u := &user{State: s}
+	// A test that fails must not leave a use behind, for which Close waits.
 	t.Cleanup(func() {
-		if _, still := held.LoadAndDelete(s); still {
-			s.Release()
+		if !u.over {
+			u.Release()
 		}
 	})
-	return s
+	return u
 }
 
-func release(t *testing.T, s *boltfile.State) {
+func release(t *testing.T, u *user) {
 	t.Helper()
-	held.Delete(s)
-	if err := s.Release(); err != nil {
+	u.over = true
+	if err := u.Release(); err != nil {
 		t.Error(err)
 	}
 }
 
-func wantRead(t *testing.T, s *boltfile.State, key, want string) {
+// wantNoState wants Acquire to fail.
+func wantNoState(t *testing.T, f *boltfile.File, want error) {
+	t.Helper()
+	s, err := f.Acquire()
+	if err == nil {
+		s.Release()
+	}
+	if err == nil || !errors.Is(err, want) {
+		t.Errorf("Acquire: got %v, want %v", err, want)
+	}
+}
+
+func wantRead(t *testing.T, s *user, key, want string) {
 	t.Helper()
 	if got, err := s.Read(string(bucket), key); err != nil || got != want {
 		t.Fatalf("%s = %.20q, %v; want %.20q", key, got, err, want)
@@ -128,8 +145,8 @@ func TestStatesAreDurable(t *testing.T) {
 					}
 					if fails == nil {
 						wantLast(t, f, "id", "new")
-					} else if _, err := f.Acquire(); !errors.Is(err, fails) {
-						t.Errorf("Acquire of a failed file: %v, want %v", err, fails)
+					} else {
+						wantNoState(t, f, fails)
 					}
 				})
 			})
@@ -140,7 +157,7 @@ func TestStatesAreDurable(t *testing.T) {
 func TestStateKeepsWhatItShowsUntilItsRelease(t *testing.T) {
 	f := open(t, filepath.Join(t.TempDir(), "s.db"), boltfile.Options{Init: filled("0")})
 	f.DB().NoSync = true
-	var states []*boltfile.State
+	var states []*user
 	for i := range 200 {
 		states = append(states, acquire(t, f))
 		mustPut(t, f, "id", strconv.Itoa(i+1))
@@ -256,9 +273,7 @@ func TestStateThatIsOpenCanBeReadAfterTheFileHasFailed(t *testing.T) {
 	if err := put(f, "id", "new"); !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
 	}
-	if _, err := f.Acquire(); !errors.Is(err, syscall.EIO) {
-		t.Errorf("Acquire: %v, want the reason", err)
-	}
+	wantNoState(t, f, syscall.EIO)
 	wantRead(t, s, "id", "old")
 	release(t, s)
 }
@@ -305,10 +320,7 @@ func TestCloseWaitsForStatesAndForNoOtherReason(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("Close does not return")
 	}
-	if s, err := f.Acquire(); err == nil {
-		release(t, s)
-		t.Error("Acquire after Close: no error")
-	}
+	wantNoState(t, f, berrors.ErrDatabaseNotOpen)
 }
 
 // TestGrowthDoesNotWaitForTheSharedState lets a file outgrow what may be shared,
