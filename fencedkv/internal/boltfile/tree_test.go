@@ -2,9 +2,11 @@ package boltfile_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -148,5 +150,80 @@ func compare(t *testing.T, rnd *rand.Rand, tree boltfile.Tree, want *bolt.Cursor
 				there = check("Prev after Seek", got.Prev, want.Prev)
 			}
 		}
+	}
+}
+
+// TestTreeDoesNotFollowACircle has a branch lead to itself, in the file of a State
+// that is open.
+func TestTreeDoesNotFollowACircle(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	f := open(t, path, boltfile.Options{Init: filled("one")})
+	err := f.Update(func(tx *bolt.Tx) error {
+		for i := range 300 {
+			if err := tx.Bucket(bucket).Put(fmt.Appendf(nil, "%0200d", i), nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, size := readFile(t, path), f.DB().Info().PageSize
+	circles := 0
+	for at := 2 * size; at < len(file); at += size {
+		const branch, head, child = 1, 16, 8 // the flag, and where the element and its page are
+		if binary.NativeEndian.Uint16(file[at+8:]) != branch {
+			continue
+		}
+		circles++
+		overwrite(t, path, at+head+child, binary.NativeEndian.AppendUint64(nil, uint64(at/size)))
+		first := at + head + int(binary.NativeEndian.Uint32(file[at+head:]))
+		key := file[first : first+int(binary.NativeEndian.Uint32(file[at+head+4:]))]
+		err := f.View(func(tx *bolt.Tx) error {
+			root, err := f.Base(tx)
+			if err != nil {
+				return err
+			}
+			tree, _, err := root.Bucket(bucket)
+			if err != nil {
+				return err
+			}
+			c := tree.Cursor()
+			_, _, get := tree.Get(key)
+			_, _, seek := c.Seek(key)
+			walk := error(nil)
+			for k, _, err := c.First(); ; k, _, err = c.Next() {
+				if walk = err; err != nil || k == nil {
+					break
+				}
+			}
+			for name, err := range map[string]error{"Get": get, "Seek": seek, "Next": walk} {
+				if !errors.Is(err, boltfile.ErrCorrupt) {
+					t.Errorf("page %d: %s: got %v, want ErrCorrupt", at/size, name, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		overwrite(t, path, at+head+child, file[at+head+child:][:8])
+	}
+	if circles < 2 {
+		t.Fatalf("the tree has %d branches, want more", circles)
+	}
+}
+
+// overwrite changes a file in place.
+func overwrite(t *testing.T, path string, at int, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(b, int64(at)); err != nil {
+		t.Fatal(err)
 	}
 }
