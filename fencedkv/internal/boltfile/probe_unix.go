@@ -8,6 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// identity tells one file from all others, and how long it is.
+type identity struct {
+	dev, ino uint64
+	size     int64
+}
+
 // prober returns a function for the size of f and whether path still names it,
 // which every write transaction asks. It is not for concurrent use. Whoever may
 // not look at the path any more, having given up rights since Open, cannot tell,
@@ -18,9 +24,9 @@ func prober(f *os.File, path string) (func() (size int64, there bool, err error)
 		return nil, err
 	}
 	var (
-		open, named unix.Stat_t
+		open, named identity
 		statErr     error
-		stat        = func(fd uintptr) { statErr = unix.Fstat(int(fd), &open) }
+		stat        = func(fd uintptr) { statErr = identify(int(fd), "", &open) }
 	)
 	return func() (int64, bool, error) {
 		if err := conn.Control(stat); err != nil {
@@ -29,15 +35,27 @@ func prober(f *os.File, path string) (func() (size int64, there bool, err error)
 		if statErr != nil {
 			return 0, false, os.NewSyscallError("fstat", statErr)
 		}
-		switch err := unix.Stat(path, &named); err {
+		switch err := identify(0, path, &named); err {
 		case nil:
-			return open.Size, named.Dev == open.Dev && named.Ino == open.Ino, nil
+			return open.size, named.dev == open.dev && named.ino == open.ino, nil
 		case unix.EACCES, unix.EPERM:
-			return open.Size, true, nil
+			return open.size, true, nil
 		case unix.ENOENT, unix.ENOTDIR, unix.ELOOP:
-			return open.Size, false, nil
+			return open.size, false, nil
 		default:
 			return 0, false, os.NewSyscallError("stat", err)
 		}
 	}, nil
+}
+
+// identifyByStat is identify with fstat and stat, which every system has.
+func identifyByStat(fd int, path string, id *identity) (err error) {
+	var st unix.Stat_t
+	if path == "" {
+		err = unix.Fstat(fd, &st)
+	} else {
+		err = unix.Stat(path, &st)
+	}
+	*id = identity{uint64(st.Dev), uint64(st.Ino), st.Size}
+	return err
 }
