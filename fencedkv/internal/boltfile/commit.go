@@ -83,7 +83,8 @@ func (f *File) Commit(tx *bolt.Tx) error {
 // As long as the old meta page stands there unchanged, the new one was never
 // given to the kernel, and nothing refers to the pages that were. With the new
 // one, or a part of it, it is not known what the disk has or will get. The
-// address is that of bbolt: transaction id modulo 2.
+// address is that of bbolt: transaction id modulo 2. bbolt itself is not asked:
+// after a failure to map the file anew it has no memory that it could look at.
 //
 // If the write of the meta page fails the old one proves nothing: the mapping
 // may have shown the new one for a moment, from which bbolt has then loaded its
@@ -93,7 +94,7 @@ func (f *File) judge(id int, did bolt.TxStats, err error) *CommitError {
 	if isPanic(err) || isWrite(err) && wroteData(did) {
 		return e
 	}
-	m, readErr := metaAt(f.file, int64(id&1)*int64(f.db.Info().PageSize))
+	m, readErr := metaAt(f.file, int64(id&1)*f.pageSize)
 	if readErr != nil || !m.usable() || int(m.txid) == id {
 		return e
 	}

@@ -30,6 +30,7 @@ type File struct {
 	writer  sync.Mutex    // held by the write transaction
 	durable atomic.Uint64 // the last transaction of which it is known
 
+	pageSize int64
 	reserved int64                 // of address space; 0 if none is
 	shared   atomic.Pointer[State] // nil while none is shared; stored with mu held
 

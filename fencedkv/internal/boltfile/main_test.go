@@ -198,3 +198,8 @@ func writeFile(t *testing.T, path string, b []byte) {
 		t.Fatal(err)
 	}
 }
+
+// unshared lets the file reserve no address space, so that no State is shared.
+func unshared(o boltfile.Options) boltfile.Options {
+	return boltfile.WithOps(o, boltfile.Ops{Reserve: func(*os.File, int64) int { return 0 }})
+}

@@ -191,6 +191,7 @@ func (o *opening) openClaimed(real string, info os.FileInfo) (_ *File, err error
 	}
 	f.lostCommit = cur.lost
 	f.durable.Store(uint64(int(cur.txid))) // settle has seen to it; int as in Tx.ID
+	f.pageSize = int64(cur.pageSize)
 	f.share()
 	return f, nil
 }

@@ -18,16 +18,7 @@ func init() { roles["limit"] = roleLimit }
 
 // roleLimit opens and grows a store with little address space to spare.
 func roleLimit(args []string) error {
-	statm, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return err
-	}
-	var pages uint64
-	if _, err := fmt.Sscan(string(statm), &pages); err != nil {
-		return err
-	}
-	limit := pages*uint64(os.Getpagesize()) + 1<<30
-	if err := unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
+	if err := limitAddressSpace(1 << 30); err != nil {
 		return err
 	}
 	f, err := boltfile.Open(args[0], boltfile.Options{Init: filled("one")})
@@ -51,6 +42,20 @@ func roleLimit(args []string) error {
 	grown.Store(true)
 	readers.Wait()
 	return errors.Join(err, errors.Join(errs...), f.Close())
+}
+
+// limitAddressSpace leaves the process so many bytes more than it has.
+func limitAddressSpace(more uint64) error {
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return err
+	}
+	var pages uint64
+	if _, err := fmt.Sscan(string(statm), &pages); err != nil {
+		return err
+	}
+	limit := pages*uint64(os.Getpagesize()) + more
+	return unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: limit, Max: limit})
 }
 
 func TestStoreOpensWhereAddressSpaceIsLimited(t *testing.T) {
