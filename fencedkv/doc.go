@@ -84,7 +84,7 @@
 // neighbours are sound and enclose it; a mark also only if its resource holds no
 // data. Open looks at how all pages hang together, and compares marks and values
 // with their digests, if there are no more than 1024 of each; in a file of up to
-// 16,384 pages it looks at all but the leaves. [Store.Check] does all of it for
+// 4,096 pages it looks at all but the leaves. [Store.Check] does all of it for
 // every store, and finds what reads cannot: in a store of 1100 marks and as many
 // values 222 of the 17,488 bits that say where records are, each of which makes a
 // page claim more room than it has, and a page as it was before a write that the

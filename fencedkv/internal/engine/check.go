@@ -42,7 +42,7 @@ const (
 	// with their digest. If there are no more of both, all pages are looked at.
 	recordsAtOpen = 1024
 	// pagesAtOpen is up to how many pages the branches of all trees are looked at.
-	pagesAtOpen = 1 << 14
+	pagesAtOpen = 1 << 12
 )
 
 // checkAtOpen checks what is worth its time.
