@@ -4,8 +4,8 @@ import "bytes"
 
 // Cursor moves over the elements of a Tree, in the order of their keys. The zero
 // key is the end, on both sides; from there only First, Last and Seek lead on.
-// The value of a bucket is nil. A Cursor is for one goroutine, and is not copied
-// once it was used.
+// After an error the cursor stands at the end. The value of a bucket is nil. A
+// Cursor is for one goroutine, and is not copied once it was used.
 type Cursor struct {
 	tree Tree
 	path []place  // from the root to a leaf
@@ -137,6 +137,33 @@ func (c *Cursor) down(last bool) error {
 		}
 	}
 	return nil
+}
+
+// across moves to the page beside the lowest one, on the same level. There may be
+// none.
+func (c *Cursor) across(by int) (there bool, err error) {
+	level := len(c.path)
+	for len(c.path) > 1 {
+		c.path = c.path[:len(c.path)-1]
+		at := c.leaf()
+		if i := at.i + by; i < 0 || i >= at.page.count {
+			continue
+		}
+		at.i += by
+		for len(c.path) < level {
+			if p := &c.leaf().page; p.leaf {
+				return false, c.fail(c.tree.in.corrupt(p.id, "it is a leaf, and those beside it are %d levels deeper", level-len(c.path)))
+			}
+			if err := c.enter(); err != nil {
+				return false, err
+			}
+			if by < 0 {
+				c.leaf().i = c.leaf().page.count - 1
+			}
+		}
+		return true, nil
+	}
+	return false, nil
 }
 
 // enter goes down by one page.

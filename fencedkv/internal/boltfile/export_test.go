@@ -73,3 +73,6 @@ func (s *State) Read(bucket, key string) (value string, err error) {
 	})
 	return value, err
 }
+
+// Checked reports whether c has looked at a page.
+func (c *PageCheck) Checked(id uint64) bool { return c.checked.has(id) }

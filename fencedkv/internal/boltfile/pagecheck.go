@@ -18,8 +18,10 @@ import (
 type PageCheck struct {
 	tree    Tree
 	checked pageIDs // pages that bbolt may read and replace
-	emptied pageIDs // leaves from which something was deleted
+	shrunk  pageIDs // leaves from which something was deleted, and the branches above
+	loose   pageIDs // pages that may be merged with another
 	cur     Cursor  // of the path that was looked at last
+	side    Cursor  // of a page beside it
 
 	// The keys of the leaf that was looked at last, [lo, hi); nil is open.
 	known  known
@@ -37,7 +39,7 @@ const (
 
 // NewPageCheck returns a PageCheck of what the last commit left of a bucket.
 func NewPageCheck(t Tree) *PageCheck {
-	return &PageCheck{tree: t, cur: t.Cursor()}
+	return &PageCheck{tree: t, cur: t.Cursor(), side: t.Cursor()}
 }
 
 // pageIDs is a set. Most write transactions touch so few pages that a map would
@@ -68,6 +70,13 @@ func (s *pageIDs) add(id uint64) {
 	}
 }
 
+// put is add of what may be there.
+func (s *pageIDs) put(id uint64) {
+	if !s.has(id) {
+		s.add(id)
+	}
+}
+
 // Path is to be called before bbolt gets or puts key.
 func (c *PageCheck) Path(key []byte) error {
 	if c.knows(theWay, key) {
@@ -77,35 +86,26 @@ func (c *PageCheck) Path(key []byte) error {
 	return err
 }
 
-// Delete is to be called before bbolt deletes key. A leaf of which little is left
-// is merged with one beside it when the transaction commits, and so are the
-// branches above it.
+// Delete is to be called before bbolt deletes key.
+//
+// A page of which little is left is merged, when the transaction commits, with
+// the one before it on its level, or the one behind it. At first that has the
+// same branch above it. But branches are merged too, and then the pages at their
+// edges come to stand side by side.
 func (c *PageCheck) Delete(key []byte) error {
 	cur, err := c.way(key)
-	if err != nil {
+	if err != nil || c.shrunk.has(cur.leaf().page.id) {
 		return err
 	}
-	for level := range len(cur.path) - 1 {
-		at, below := &cur.path[level], cur.path[level+1].page
-		on := at.i
-		for _, at.i = range []int{on - 1, on + 1} {
-			if at.i < 0 || at.i == at.page.count {
-				continue
-			}
-			beside, err := cur.child(level)
-			if err == nil && beside.leaf != below.leaf {
-				err = c.tree.in.corrupt(beside.id, "it is not of the type of page %d beside it", below.id)
-			}
-			if err == nil {
-				err = c.whole(&beside)
-			}
-			if err != nil {
+	for level := len(cur.path) - 1; level > 0; level-- {
+		for _, by := range []int{-1, 1} {
+			if err := c.beside(level, by); err != nil {
 				return err
 			}
 		}
-		at.i = on
+		c.loose.put(cur.path[level].page.id)
+		c.shrunk.put(cur.path[level].page.id)
 	}
-	c.emptied.add(cur.leaf().page.id)
 	c.known = nothing
 	return nil
 }
@@ -186,10 +186,45 @@ func (c *PageCheck) beyond(cur *Cursor, by int) error {
 		if err := c.wholePath(cur); err != nil {
 			return err
 		}
-		if !c.emptied.has(cur.leaf().page.id) {
+		if !c.shrunk.has(cur.leaf().page.id) {
 			return nil
 		}
 	}
+}
+
+// beside looks at the pages that may be merged with the one of a level of c.cur, on
+// one side of it.
+//
+// A leaf is merged once. A branch may lose more pages after it was merged, and be
+// merged again: with the next one, and so on, until those that it consists of have
+// enough pages that stay (node.rebalance of bbolt 1.5). Where something was
+// deleted, Delete has looked further.
+func (c *PageCheck) beside(level, by int) error {
+	s, leaf := &c.side, c.cur.path[level].page.leaf
+	s.path = append(s.few[:0], c.cur.path[:level+1]...)
+	for stay, size := 0, 0; stay <= 2 || size <= int(c.tree.in.size/4); {
+		there, err := s.across(by)
+		if err != nil || !there {
+			return err
+		}
+		p := &s.leaf().page
+		if p.leaf != leaf {
+			return c.tree.in.corrupt(p.id, "it is not of the type of page %d beside it", c.cur.path[level].page.id)
+		}
+		if err := c.wholePath(s); err != nil {
+			return err
+		}
+		c.loose.put(p.id)
+		if leaf || c.shrunk.has(p.id) {
+			return nil
+		}
+		for i := range p.count {
+			if !c.loose.has(p.child(i)) {
+				stay, size = stay+1, size+elementSize+len(p.key(i))
+			}
+		}
+	}
+	return nil
 }
 
 func (c *PageCheck) wholePath(cur *Cursor) error {
