@@ -132,23 +132,3 @@ func isNoRoom(err error) (yes bool, errno error) {
 	}
 	return false, nil
 }
-
-// settled waits until the state that a reader sees is durable. bbolt shows a
-// transaction once its meta page is written, which is before it is synced, and
-// what was read and then lost in a power failure would have been read in vain.
-func (f *File) settled(tx *bolt.Tx) error {
-	id := uint64(tx.ID())
-	for id > f.durable.Load() {
-		f.mu.Lock()
-		flight, broken := f.flight, f.broken
-		f.mu.Unlock()
-		switch {
-		case id <= f.durable.Load():
-			return nil
-		case broken != nil:
-			return broken
-		}
-		<-flight // of this transaction, or of a later one if that is over
-	}
-	return nil
-}

@@ -69,14 +69,22 @@ func (f *File) Begin(writable bool) (*bolt.Tx, error) {
 	if writable {
 		f.writer.Lock()
 	}
-	tx, err := f.begin(writable)
-	if err != nil && writable {
+	tx, err := f.begin(writable, writable)
+	switch {
+	case writable && err != nil:
 		f.writer.Unlock()
+	case !writable && err == nil:
+		if err := f.settled(tx); err != nil {
+			_ = f.Rollback(tx) // the failed commit says more
+			return nil, err
+		}
 	}
 	return tx, err
 }
 
-func (f *File) begin(writable bool) (tx *bolt.Tx, err error) {
+// begin starts a transaction. One that reads may stand on a commit in flight,
+// unless it has to stand exactly on the last durable one.
+func (f *File) begin(writable, exactly bool) (tx *bolt.Tx, err error) {
 	if err := f.check(writable); err != nil {
 		return nil, err
 	}
@@ -85,7 +93,7 @@ func (f *File) begin(writable bool) (tx *bolt.Tx, err error) {
 		if tx, err = f.db.Begin(writable); err != nil {
 			return err
 		}
-		if over = f.standsOn(tx, last); over != nil {
+		if over = f.standsOn(tx, last, exactly); over != nil {
 			_ = tx.Rollback()
 		}
 		return over
@@ -104,28 +112,7 @@ func (f *File) begin(writable bool) (tx *bolt.Tx, err error) {
 	if over != nil {
 		f.breakdown(over)
 	}
-	if err == nil && !writable {
-		if err := f.settled(tx); err != nil {
-			_ = f.Rollback(tx) // the failed commit says more
-			return nil, err
-		}
-	}
 	return tx, err
-}
-
-// standsOn returns nil if tx stands on the last durable transaction, or on a later
-// one if it only reads. bbolt reads the meta pages anew each time: an older copy
-// that was written over the file would be believed, with its marks.
-func (f *File) standsOn(tx *bolt.Tx, last uint64) error {
-	on := uint64(tx.ID())
-	if tx.Writable() {
-		on--
-	}
-	if on == last || on > last && !tx.Writable() {
-		return nil
-	}
-	return &CorruptError{Path: f.path, Detail: fmt.Sprintf(
-		"the file was written over while open: it holds transaction %d, and %d was the last one", on, last)}
 }
 
 // Rollback ends a transaction and drops what it wrote. One that has ended is

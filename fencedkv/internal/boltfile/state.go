@@ -106,6 +106,11 @@ func (f *File) ownState() (*State, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f.stateOf(tx)
+}
+
+// stateOf returns a State for one user, which ends tx.
+func (f *File) stateOf(tx *bolt.Tx) (*State, error) {
 	root, err := f.Base(tx)
 	if err != nil {
 		_ = f.Rollback(tx) // the damage says more
@@ -117,10 +122,15 @@ func (f *File) ownState() (*State, error) {
 }
 
 // share replaces the shared State by the last durable state. The caller holds
-// f.writer, so that no commit is in flight and Close has not begun. If there is an
-// error, the next user meets it.
+// f.writer, so that no commit is in flight and Close has not begun. What bbolt shows
+// is durable then, and there is nothing to wait for: if it shows something else the
+// file was written over. If there is an error, the next user meets it.
 func (f *File) share() {
-	s, err := f.ownState()
+	var s *State
+	tx, err := f.begin(false, true)
+	if err == nil {
+		s, err = f.stateOf(tx)
+	}
 	switch {
 	case err != nil:
 		s = nil

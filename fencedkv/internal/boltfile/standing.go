@@ -1,0 +1,59 @@
+package boltfile
+
+import (
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// standsOn returns nil if tx stands on the last durable transaction or, unless it
+// has to be exactly that one, on a later one. bbolt reads the meta pages anew each
+// time: an older copy that was written over the file would be believed, with its
+// marks.
+func (f *File) standsOn(tx *bolt.Tx, last uint64, exactly bool) error {
+	on := uint64(tx.ID())
+	if tx.Writable() {
+		on--
+	}
+	if on == last || on > last && !exactly {
+		return nil
+	}
+	return f.writtenOver(on, last)
+}
+
+func (f *File) writtenOver(on, last uint64) *CorruptError {
+	return &CorruptError{Path: f.path, Detail: fmt.Sprintf(
+		"the file was written over while open: it holds transaction %d, and %d was the last one", on, last)}
+}
+
+// settled waits until the state that a reader sees is durable. bbolt shows a
+// transaction once its meta page is written, which is before it is synced, and
+// what was read and then lost in a power failure would have been read in vain.
+//
+// A transaction that is not durable when its commit has ended, or that is not the
+// next one, is none of this File's: something newer was written over the file.
+func (f *File) settled(tx *bolt.Tx) error {
+	id := uint64(tx.ID())
+	if id <= f.durable.Load() {
+		return nil
+	}
+	f.mu.Lock()
+	flight, broken := f.flight, f.broken
+	f.mu.Unlock()
+	if last := f.durable.Load(); broken == nil && flight != nil && id == last+1 {
+		<-flight // the commit of this transaction
+		f.mu.Lock()
+		broken = f.broken
+		f.mu.Unlock()
+	}
+	last := f.durable.Load()
+	switch {
+	case id <= last:
+		return nil
+	case broken != nil:
+		return broken
+	}
+	over := f.writtenOver(id, last)
+	f.breakdown(over)
+	return over
+}
