@@ -49,7 +49,7 @@
 // # Caveats
 //
 // Data pages have no checksum; what stands in them is the business of the
-// layers above. [File.CheckPages] finds pages that do not hang together. A valid
+// layers above. [State.CheckPages] finds pages that do not hang together. A valid
 // meta page proves that it is one, not that it is the newest ever written: a disk
 // that loses an acknowledged write shows nothing.
 //

@@ -4,48 +4,59 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
 )
 
 // Pages returns how many pages the state has, of all kinds.
 func (s *State) Pages() uint64 { return s.root.in.count }
 
-// CheckPages looks at how the pages of the last durable state hang together: each
-// is part of one tree, or of the free list, or free, and none is two of these. A
-// page number that is wrong by one bit can lead to a page that is free and still
-// holds what a sound page held before, and a page that is called free and is in
-// use will be overwritten: nothing that reads records can tell.
+// CheckPages looks at how the pages of the state hang together: each is part of one
+// tree, or of the free list, or free, and none is two of these. A page number that
+// is wrong by one bit can lead to a page that is free and still holds what a sound
+// page held before, and a page that is called free and is in use will be
+// overwritten: nothing that reads records can tell.
 //
 // If leaves is false it reads the branches only, about one page in a hundred, the
 // leaves that run over more than a page, and of the others none.
 //
 // The error is a *CorruptError, or ctx's.
-func (f *File) CheckPages(ctx context.Context, leaves bool) error {
-	const tries = 10 // commits replace the meta page of a state that is read
-	for range tries {
-		s, err := f.Acquire()
+func (s *State) CheckPages(ctx context.Context, leaves bool) error {
+	return Guard(s.file.path, func() error {
+		in := s.root.in
+		m, err := metaOf(s.tx)
 		if err != nil {
 			return err
 		}
-		err = Guard(f.path, func() error {
-			in := s.root.in
-			m := parseMeta(in.mem[uint64(s.id&1)*in.size:])
-			if !m.usable() || int(m.txid) != s.id {
-				return errReplaced
-			}
-			u := &inUse{ctx: ctx, in: in, leaves: leaves, seen: newPageSet(in.count), unread: newPageSet(in.count)}
-			return u.check(&s.root, m)
-		})
-		if ended := s.Release(); err == nil {
-			err = ended
+		if on := in.meta(s.id); !on.usable() {
+			return in.corrupt(uint64(s.id&1), "the meta page is invalid")
 		}
-		if !errors.Is(err, errReplaced) {
-			return err
-		}
-	}
-	return &CorruptError{Path: f.path, Detail: "the meta page of the state that is read does not say so"}
+		u := &inUse{ctx: ctx, in: in, leaves: leaves, seen: newPageSet(in.count), unread: newPageSet(in.count)}
+		return u.check(&s.root, m)
+	})
 }
 
-var errReplaced = errors.New("the meta page was replaced")
+// metaOf returns the meta page that tx began with. A later commit may have replaced
+// it in the file. bbolt has kept a copy, and a backup begins with it.
+func metaOf(tx *bolt.Tx) (meta, error) {
+	var first firstPage
+	_, err := tx.WriteTo(&first)
+	if m := parseMeta(first); m.usable() && int(m.txid) == tx.ID() {
+		return m, nil
+	}
+	return meta{}, fmt.Errorf("fencedkv: bbolt does not tell the meta page of transaction %d: %w", tx.ID(), err)
+}
+
+// firstPage takes what is written to it first and no more.
+type firstPage []byte
+
+func (p *firstPage) Write(b []byte) (int, error) {
+	*p = append([]byte(nil), b...)
+	return 0, errEnough
+}
+
+var errEnough = errors.New("that is enough")
 
 // inUse gathers which pages are in use.
 type inUse struct {

@@ -2,6 +2,7 @@ package boltfile
 
 import (
 	"fmt"
+	"runtime"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -56,4 +57,16 @@ func (f *File) settled(tx *bolt.Tx) error {
 	over := f.writtenOver(id, last)
 	f.breakdown(over)
 	return over
+}
+
+// meta returns the meta page at which transaction id was written. It may hold a
+// later one, or be written to at this moment: it is invalid only if it stays so.
+func (p *pages) meta(id int) (m meta) {
+	for range 1000 {
+		if m = parseMeta(p.mem[uint64(id&1)*p.size:]); m.usable() {
+			break
+		}
+		runtime.Gosched()
+	}
+	return m
 }

@@ -33,7 +33,7 @@ func (s *Snapshot) Check(ctx context.Context) error {
 	if err := s.checkValues(ctx, h); err != nil {
 		return err
 	}
-	return s.file.CheckPages(ctx, true)
+	return s.checkPages(ctx, true)
 }
 
 // What Open checks, so that it stays quick on large files.
@@ -60,9 +60,16 @@ func (s *Snapshot) checkAtOpen(h Header) error {
 	}
 	few := h.Marks.Count <= recordsAtOpen && h.Values.Count <= recordsAtOpen
 	if few || s.state.Pages() <= pagesAtOpen {
-		return s.file.CheckPages(ctx, few)
+		return s.checkPages(ctx, few)
 	}
 	return nil
+}
+
+// checkPages looks at the pages of the state that is read. It takes no other State
+// for it: where none is shared that one could wait for a commit, and the commit for
+// this one.
+func (s *Snapshot) checkPages(ctx context.Context, leaves bool) error {
+	return s.do(0, func() error { return s.state.CheckPages(ctx, leaves) })
 }
 
 // checkEvery is how many records are checked between two looks at the context.
