@@ -23,7 +23,7 @@ type Hooks struct {
 type CommitInfo struct {
 	Latency  time.Duration // of writing and syncing
 	Requests int           // that it decided, refusals and functions that failed among them
-	Bytes    int           // of keys and values, and 64 for each; not what the file took
+	Bytes    int           // of keys, names of resources and values, and 64 for each; not what the file took
 }
 
 func (i CommitInfo) String() string {

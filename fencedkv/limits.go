@@ -9,8 +9,10 @@ const (
 	MaxKey      = 16 << 10 // a key
 	MaxValue    = 64 << 20 // a value
 
-	// MaxTransaction is the most that the pending writes of one Update may
-	// take: keys, values and 64 bytes for each.
+	// MaxTransaction is the most that one Update may take: for each pending write
+	// its key, the name of its resource, its value and 64 bytes, and for each claim
+	// the name of its resource, its token and 100 bytes, where a byte of lineage
+	// or holder counts three.
 	MaxTransaction = engine.MaxPending
 )
 

@@ -93,7 +93,7 @@ func (t *MultiTx) Resource(name string) (*Tx, error) {
 // Update is Resource.Update for several resources of the store at once: all
 // writes and all raises are applied, or none. The claims are checked in order of
 // their names, and the first refusal is returned. They name at least one
-// resource and none twice.
+// resource and none twice, and count in MaxTransaction.
 //
 // All tokens are usually of locks that the caller holds at the same time. To
 // avoid deadlocks between holders, acquire them in one order.

@@ -20,7 +20,8 @@ type batch struct {
 	marks  map[string]markRecord // as the batch leaves them, of those it has read
 	raised []raise               // whose marks are to be cached
 
-	bytes       int           // of pending writes
+	bytes       int           // of pending writes, and of marks that may be raised
+	written     int           // of bytes, what pending writes are
 	inFunctions time.Duration // in which functions ran
 
 	open    []*request // to be delivered after the commit
@@ -71,6 +72,7 @@ func (b *batch) add(r *request) (spoiled bool, err error) {
 		}
 	}
 	b.bytes += r.tx.size
+	b.written += r.tx.size - r.tx.marks
 	r.report = Report{Raised: raises}
 	return b.apply(raises, r.tx)
 }

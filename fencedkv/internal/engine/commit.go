@@ -41,8 +41,12 @@ type Commit struct {
 //
 // Every error but one over ErrUnknownOutcome means that nothing was applied. If
 // ctx ends before the commit has begun, nothing is applied and the error is over
-// ctx.Err(). A Tx is used for one Do.
+// ctx.Err(); if the claims alone are more than MaxPending it is over ErrTooLarge.
+// A Tx is used for one Do.
 func (e *Engine) Do(ctx context.Context, t *Tx, fn func(*Tx) error) (Report, error) {
+	if t.size > MaxPending {
+		return Report{}, &SizeError{What: "transaction", Size: t.size, Limit: MaxPending}
+	}
 	r := &request{ctx: ctx, tx: t, fn: fn}
 	if fn == nil && e.queue.tryAlone() {
 		defer e.queue.leave()

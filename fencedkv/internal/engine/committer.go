@@ -10,9 +10,9 @@ import (
 )
 
 // commits is the committer, the goroutine that decides and applies what is
-// queued. It takes everything that was queued when the commit before had ended, without
-// a timer: under load the queue fills while a commit waits for the disk, and
-// without load nobody waits.
+// queued. It takes everything that was queued when the commit before had ended,
+// without a timer: under load the queue fills while a commit waits for the disk,
+// and without load nobody waits.
 func (e *Engine) commits() {
 	defer close(e.ended)
 	for {
@@ -83,7 +83,8 @@ func (e *Engine) attempt(rs []*request) (left []*request, alone bool) {
 // another request is taken into it: those before wait for them.
 const maxBatchTime = 10 * time.Millisecond
 
-// full reports whether no more requests are to be taken in.
+// full reports whether no more requests are to be taken in. The last one may have
+// been of any size, so that a batch has maxBatchBytes and MaxPending at most.
 func (b *batch) full() bool { return b.bytes > maxBatchBytes || b.inFunctions > maxBatchTime }
 
 // giveUp drops the transaction because of err, of which it is not known which of
@@ -109,7 +110,7 @@ func (b *batch) finish() (left []*request, alone bool) {
 		if err := b.snap.commit(); err != nil {
 			return b.failed(err)
 		}
-		done := Commit{Latency: time.Since(began), Requests: len(b.open), Bytes: b.bytes}
+		done := Commit{Latency: time.Since(began), Requests: len(b.open), Bytes: b.written}
 		b.engine.queue.latency.Store(int64(done.Latency))
 		b.open[slices.Index(b.results, nil)].report.Commit = done
 		for _, r := range b.raised {

@@ -1,9 +1,12 @@
 package engine
 
+// MarkSize is what a claim counts.
+var MarkSize = markSize
+
 // Overlay opens overlay to its test.
 type Overlay struct{ o overlay }
 
-func (o *Overlay) Set(key string, record []byte) int { return o.o.set(key, record) }
+func (o *Overlay) Set(key string, record []byte) (grown int, added bool) { return o.o.set(key, record) }
 
 func (o *Overlay) Get(key string) (string, []byte, bool) { return open(o.o.get(key)) }
 

@@ -46,18 +46,19 @@ func find(chunk []pending, key string) (int, bool) {
 	return slices.BinarySearchFunc(chunk, key, func(p pending, key string) int { return strings.Compare(p.key, key) })
 }
 
-// set stores a write and returns by how many bytes the overlay grew.
-func (o *overlay) set(key string, record []byte) int {
+// set stores a write. It returns by how many bytes the overlay grew, and whether
+// there was none of key.
+func (o *overlay) set(key string, record []byte) (grown int, added bool) {
 	if len(o.chunks) == 0 {
 		o.chunks = [][]pending{{{key, record}}}
-		return pendingCost + len(key) + len(record)
+		return pendingCost + len(key) + len(record), true
 	}
 	c := o.chunk(key)
 	i, found := find(o.chunks[c], key)
 	if found {
-		grown := len(record) - len(o.chunks[c][i].record)
+		grown = len(record) - len(o.chunks[c][i].record)
 		o.chunks[c][i].record = record
-		return grown
+		return grown, false
 	}
 	o.chunks[c] = slices.Insert(o.chunks[c], i, pending{key, record})
 	if n := len(o.chunks[c]); n > chunkSize {
@@ -65,7 +66,7 @@ func (o *overlay) set(key string, record []byte) int {
 		o.chunks[c] = slices.Delete(o.chunks[c], n/2, n)
 		o.chunks = slices.Insert(o.chunks, c+1, upper)
 	}
-	return pendingCost + len(key) + len(record)
+	return pendingCost + len(key) + len(record), true
 }
 
 // pendingCost is about what a pending write takes besides key and record.

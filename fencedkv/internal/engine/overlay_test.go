@@ -33,7 +33,8 @@ func TestOverlayIsAnOrderedMap(t *testing.T) {
 		for range 2 * keys {
 			key := strconv.Itoa(rnd.IntN(keys))
 			record := make([]byte, rnd.IntN(4))
-			size += o.Set(key, record)
+			grown, _ := o.Set(key, record)
+			size += grown
 			want[key] = record
 		}
 		sorted := make([]string, 0, len(want))

@@ -9,9 +9,10 @@ import (
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
 )
 
-// MaxPending is the most that the writes of one Tx may take in memory: keys,
-// values and about 64 bytes for each write. A commit takes about three times as
-// much.
+// MaxPending is the most that one Tx may take: for each write its key, the name of
+// its resource, its value and about 64 bytes, and for each claim the mark that it
+// may raise. It is more than the records take in the file, without the pages around
+// them. A commit takes about three times as much memory.
 const MaxPending = 256 << 20
 
 // Claim is a token offered to a resource.
@@ -24,19 +25,32 @@ type Claim struct {
 // All methods may be called concurrently.
 type Tx struct {
 	claims []Claim // in order of resources, no two alike
+	marks  int     // size of the marks that they may raise
 
 	mu      sync.Mutex
-	snap    *Snapshot // set while the function of Do runs
-	over    bool      // the function of Do has returned
-	pending []overlay // of each claim; nil until the first write
-	size    int
+	snap    *Snapshot  // set while the function of Do runs
+	over    bool       // the function of Do has returned
+	pending []overlay  // of each claim; nil until the first write
+	size    int        // of pending and of the marks
 	alone   [1]overlay // pending of the only claim
 }
 
 // NewTx returns a Tx with no writes. The claims are in order of their resources
 // and no two are for the same one.
 func NewTx(claims ...Claim) *Tx {
-	return &Tx{claims: claims}
+	t := &Tx{claims: claims}
+	for _, c := range claims {
+		t.marks += markSize(c)
+	}
+	t.size = t.marks
+	return t
+}
+
+// markSize is the most that a mark takes, as pending writes are counted.
+func markSize(c Claim) int {
+	const digits, marks, encoded = 20, 2, 3 // of fence.Token.String
+	return pendingCost + len(c.Resource) + recordHead + timeSize +
+		digits + marks + encoded*(len(c.Token.Lineage)+len(c.Token.Holder))
 }
 
 // attach lets the function of Do read.
@@ -102,7 +116,7 @@ func (t *Tx) write(resource string, key, record []byte) error {
 	if err != nil {
 		return err
 	}
-	if size := t.size + pendingCost + len(key) + len(record); size > MaxPending {
+	if size := t.size + pendingCost + len(resource) + len(key) + len(record); size > MaxPending {
 		return &SizeError{What: "transaction", Size: size, Limit: MaxPending}
 	}
 	if t.pending == nil {
@@ -110,7 +124,10 @@ func (t *Tx) write(resource string, key, record []byte) error {
 			t.pending = make([]overlay, len(t.claims))
 		}
 	}
-	t.size += t.pending[i].set(string(key), record)
+	grown, added := t.pending[i].set(string(key), record)
+	if t.size += grown; added {
+		t.size += len(resource)
+	}
 	return nil
 }
 
