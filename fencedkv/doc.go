@@ -99,6 +99,9 @@
 // Each commit looks before it begins, so that one that has begun goes with the
 // file. A program that changes its root directory afterwards cannot write; one that
 // gives up the right to look at the path is not held up, and a move is not seen.
+// An older copy or another store that is written over the open file is
+// [ErrCorrupt], of reads and writes, from then on, unless its last transaction has
+// the number of the last one here.
 //
 // Space that is freed is used again one commit later, but the file never shrinks.
 // A long View keeps the space that is freed meanwhile from being used again. The

@@ -15,6 +15,7 @@ const (
 	cut   kind = "cut"   // it is made shorter
 	zeros kind = "zeros" // and as long as before again
 	moved kind = "moved" // see ways
+	aged  kind = "aged"  // an older copy is written over it
 )
 
 // sizes are those that a file is cut to: the ends of pages, of a large store not of
@@ -94,6 +95,8 @@ func (b *bench) whileOpen(k kind, n int) (verdict, error) {
 	case moved:
 		stays = ways[n].stays
 		err = ways[n].do(b.corpus, b.path)
+	case aged:
+		err = patchFile(b.path, b.corpus.older[n])
 	default:
 		if err = os.Truncate(b.path, int64(b.corpus.sizes()[n])); err == nil && k == zeros {
 			err = os.Truncate(b.path, int64(len(b.corpus.sound)))
@@ -104,6 +107,9 @@ func (b *bench) whileOpen(k kind, n int) (verdict, error) {
 	}
 	ctx := context.Background()
 	x.read(ctx, s)
+	if k == aged && !x.saw(found) {
+		x.note(wrong, "no read is ErrCorrupt")
+	}
 	if stays && x.saw(found) {
 		x.note(otherError, "its own file is as it was: %s", x.seen[found])
 	}
@@ -113,7 +119,7 @@ func (b *bench) whileOpen(k kind, n int) (verdict, error) {
 	switch {
 	case stays && !errors.Is(err, fencedkv.ErrMoved):
 		x.note(otherError, "Put: %v, want ErrMoved", err)
-	case k == moved && !stays && (!errors.Is(err, fencedkv.ErrCorrupt) || errors.Is(err, fencedkv.ErrUnknownOutcome)):
+	case (k == aged || k == moved && !stays) && (!errors.Is(err, fencedkv.ErrCorrupt) || errors.Is(err, fencedkv.ErrUnknownOutcome)):
 		x.note(otherError, "Put: %v, want ErrCorrupt before anything is written", err)
 	case k == cut && !errors.Is(err, fencedkv.ErrCorrupt):
 		x.note(otherError, "Put: %v, want ErrCorrupt", err)
@@ -138,6 +144,8 @@ func (c *corpus) describeOpen(k kind, n int) string {
 	switch k {
 	case moved:
 		return fmt.Sprintf("%s: %s while open", c.Name, ways[n].name)
+	case aged:
+		return fmt.Sprintf("%s: state %d of %d written over it while open", c.Name, n, len(c.older))
 	case zeros:
 		return fmt.Sprintf("%s: cut to %d bytes while open, and grown again", c.Name, c.sizes()[n])
 	}

@@ -82,7 +82,7 @@ type bench struct {
 
 func (b *bench) examine(k kind, n int) (verdict, error) {
 	switch k {
-	case cut, zeros, moved:
+	case cut, zeros, moved, aged:
 		return b.whileOpen(k, n)
 	}
 	want := bytes.Clone(b.corpus.sound)

@@ -52,6 +52,10 @@ func (f *File) Commit(tx *bolt.Tx) error {
 		return tx.Commit() // an error: it has ended, or cannot write
 	}
 	id := tx.ID()
+	if err := f.mayCommit(tx); err != nil {
+		_ = f.Rollback(tx) // why it may not says more
+		return &CommitError{Path: f.path, Outcome: NotApplied, Err: err}
+	}
 	flight := make(chan struct{})
 	f.mu.Lock()
 	f.flight = flight

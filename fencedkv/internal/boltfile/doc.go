@@ -7,9 +7,9 @@
 // current meta page again and syncs it before bbolt sees the file. [File] begins
 // and ends transactions: reads see what is durable, and a commit that failed has
 // one of three outcomes, see [CommitError]. [Guard] turns bbolt's panics and memory
-// faults into [ErrCorrupt]. [State] is the last durable state, which all readers share, and
-// [Tree] reads it without bbolt. [PageCheck] looks at the pages that bbolt is about
-// to follow in a write transaction.
+// faults into [ErrCorrupt]. [State] is the last durable state, which all readers
+// share, and [Tree] reads it without bbolt. [PageCheck] looks at the pages that
+// bbolt is about to follow in a write transaction.
 //
 // The file is a plain bbolt file, version 2. What is read of it without bbolt (the
 // structs of internal/common in bbolt 1.5; integers in the byte order of the
@@ -30,15 +30,16 @@
 //
 // A position is counted from its element. Overflow is how many more pages a page
 // takes. The key of a branch is the first one of the page that it leads to. The
-// metas follow the headers of pages 0 and 1. The valid one with the higher transaction id is the current one.
+// metas follow the headers of pages 0 and 1. The valid one with the higher
+// transaction id is the current one.
 //
 // # Platforms
 //
 // Linux, macOS and the BSDs lock with flock(2). On Linux an [InUseError] names
 // the process that holds the file, elsewhere it does not. Address space is
-// reserved, and a State shared, on 64-bit Unix only: on Windows a reservation would make the file
-// that large, on a 32-bit machine there is none to spare, so there a commit that
-// grows the file waits for the open readers.
+// reserved, and a State shared, on 64-bit Unix only: on Windows a reservation would
+// make the file that large, on a 32-bit machine there is none to spare, so there a
+// commit that grows the file waits for the open readers.
 //
 // Windows publishes with a move that replaces nothing, and has no sync of a
 // directory. Its locks exclude even their owner, so Open takes a lock byte of
@@ -51,7 +52,9 @@
 // Data pages have no checksum; what stands in them is the business of the
 // layers above. [State.CheckPages] finds pages that do not hang together. A valid
 // meta page proves that it is one, not that it is the newest ever written: a disk
-// that loses an acknowledged write shows nothing.
+// that loses an acknowledged write shows nothing. While the file is open that is
+// known, and [File.Intact] finds what is written over it, unless the transaction
+// has the same number.
 //
 // A creator that is killed leaves at most one file named .fencedkv-*.tmp. It is
 // never opened as a store; the next creation in the same directory removes it,

@@ -12,6 +12,7 @@ const (
 	boltVersion = 2
 	headerSize  = 16
 	metaSize    = 64
+	metaTxid    = 48 // where the transaction is in a meta
 	noFreelist  = ^uint64(0)
 
 	branchPage   = 0x01
@@ -57,7 +58,7 @@ func parseMeta(b []byte) meta {
 	return meta{
 		magic: ne.Uint32(b), version: ne.Uint32(b[4:]), pageSize: ne.Uint32(b[8:]),
 		root: ne.Uint64(b[16:]), freelist: ne.Uint64(b[32:]), pages: ne.Uint64(b[40:]),
-		txid: ne.Uint64(b[48:]), sound: ne.Uint64(b[56:]) == h.Sum64(),
+		txid: ne.Uint64(b[metaTxid:]), sound: ne.Uint64(b[56:]) == h.Sum64(),
 	}
 }
 

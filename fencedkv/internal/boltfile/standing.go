@@ -3,6 +3,8 @@ package boltfile
 import (
 	"fmt"
 	"runtime"
+	"sync/atomic"
+	"unsafe"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -57,6 +59,54 @@ func (f *File) settled(tx *bolt.Tx) error {
 	over := f.writtenOver(id, last)
 	f.breakdown(over)
 	return over
+}
+
+// Intact returns nil if the file still holds the state that t is of, which
+// transaction id made: its meta page is that of this transaction, or of a later one
+// of this File. Else the file was written over, whose pages may be as sound as those
+// that were there, and older; it is out of use from then on. Within Guard, and while
+// the transaction is open.
+//
+// Whoever reads asks afterwards, because a copy is written from its beginning, where
+// the meta pages are. It costs no more than to read a number.
+func (f *File) Intact(t *Tree, id int) error {
+	if on := t.in.txid(id); id <= on && on <= int(f.durable.Load())+1 { // one may be in flight
+		return nil
+	}
+	m := t.in.meta(id) // not half of one that is just written
+	on, last := int(m.txid), f.durable.Load()
+	if m.usable() && id <= on && on <= int(last)+1 {
+		return nil
+	}
+	over := f.writtenOver(uint64(on), last)
+	f.breakdown(over)
+	return over
+}
+
+// mayCommit returns nil if the file is in use and still holds the state that tx, a
+// write transaction, stands on: what was decided on it is right.
+func (f *File) mayCommit(tx *bolt.Tx) error {
+	f.mu.Lock()
+	broken := f.broken
+	f.mu.Unlock()
+	if broken != nil {
+		return broken
+	}
+	err := Guard(f.path, func() error {
+		in, root := pagesOf(f.path, tx)
+		return f.Intact(&Tree{in: in, root: root}, tx.ID()-1)
+	})
+	f.latch(err)
+	return err
+}
+
+// Intact is File.Intact of this state.
+func (s *State) Intact() error { return s.file.Intact(&s.root, s.id) }
+
+// txid is the transaction of the meta page at which transaction id was written.
+func (p *pages) txid(id int) int {
+	at := uint64(id&1)*p.size + headerSize + metaTxid
+	return int(atomic.LoadUint64((*uint64)(unsafe.Pointer(&p.mem[at]))))
 }
 
 // meta returns the meta page at which transaction id was written. It may hold a

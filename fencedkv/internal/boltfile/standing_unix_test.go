@@ -3,7 +3,9 @@
 package boltfile_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,5 +122,38 @@ func TestCommitDoesNotWaitForItself(t *testing.T) {
 			t.Errorf("%s: the commit was durable before: %v", name, err)
 		}
 		wantOutOfUse(t, f)
+	}
+}
+
+// TestWriterDoesNotBelieveAnOlderCopyThatWasWrittenOverTheFile, nor does a commit
+// go into one that came after the writer had begun.
+func TestWriterDoesNotBelieveAnOlderCopyThatWasWrittenOverTheFile(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		images := stores(t, 6)
+		for i, older := range images[:5] {
+			path := filepath.Join(t.TempDir(), "s.db")
+			writeFile(t, path, images[5])
+			f := open(t, path, boltfile.Options{})
+			if !begun {
+				writeOver(t, path, older)
+			}
+			err := f.Update(func(tx *bolt.Tx) error {
+				if begun {
+					writeOver(t, path, older)
+				}
+				return tx.Bucket(bucket).Put([]byte("id"), []byte("mine"))
+			})
+			wantWrittenOver(t, fmt.Sprintf("image %d, the writer had begun: %v", i, begun), err)
+			var failed *boltfile.CommitError
+			if begun && (!errors.As(err, &failed) || failed.Outcome != boltfile.NotApplied) {
+				t.Errorf("image %d: got %v, want a CommitError that says that nothing is applied", i, err)
+			}
+			if after := readFile(t, path); !bytes.Equal(after[:len(older)], older) {
+				t.Errorf("image %d, the writer had begun: %v: the commit went into it", i, begun)
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

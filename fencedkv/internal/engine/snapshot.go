@@ -57,11 +57,24 @@ func (s *Snapshot) do(want buckets, fn func() error) error {
 		return ErrTxDone
 	}
 	return boltfile.Guard(s.path, func() error {
-		if err := s.find(want); err != nil {
-			return err
+		err := s.find(want)
+		if err == nil {
+			err = fn()
 		}
-		return fn()
+		if over := s.intact(); over != nil {
+			return over // whatever was read
+		}
+		return err
 	})
+}
+
+// intact returns nil if what was read is of this snapshot, and not of another file
+// that was written over this one.
+func (s *Snapshot) intact() error {
+	if s.state != nil {
+		return s.state.Intact()
+	}
+	return s.file.Intact(&s.root, s.id-1)
 }
 
 // openAll finds all buckets.

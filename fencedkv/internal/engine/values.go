@@ -41,7 +41,7 @@ func (e *Engine) sound(resource string, key []byte) (value []byte, found bool) {
 		}
 		value, found = make([]byte, len(content)), true
 		copy(value, content)
-		return nil
+		return state.Intact()
 	})
 	if ended := state.Release(); ended != nil || err != nil {
 		return nil, false
