@@ -210,6 +210,27 @@ func TestReplyWithoutTheNumberOfItsRequestIsAnError(t *testing.T) {
 	}
 }
 
+func TestMessagesShowAReplyAsItIs(t *testing.T) {
+	for _, c := range []struct {
+		stub *stub
+		want string
+	}{
+		{&stub{reply: []any{int64(1), "a b", nil}}, `the take script replied [1 "a b" <nil>]`},
+		{&stub{reply: []any{int64(1), "", "x.1"}, stale: true}, `the reply [1 "" "x.1"] belongs to another request`},
+	} {
+		l, err := redislock.New(c.stub, &redislock.Options{TTL: redislock.MinTTL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.TryAcquire(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+		if err := l.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestBadNamesAreRefusedBeforeTheServerIsAsked(t *testing.T) {
 	l, err := redislock.New(&stub{err: errors.New("asked")}, nil)
 	if err != nil {

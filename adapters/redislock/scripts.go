@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -60,7 +61,20 @@ func own(reply []any, number string) ([]any, error) {
 	if n := len(reply) - 1; n >= 0 && reply[n] == number {
 		return reply[:n], nil
 	}
-	return nil, fmt.Errorf("the reply %q belongs to another request than %s; make a new client if this does not end", reply, number)
+	return nil, fmt.Errorf("the reply %s belongs to another request than %s; make a new client if this does not end", shown(reply), number)
+}
+
+// shown returns a reply as messages show it: texts in quotes, numbers as they are.
+func shown(reply []any) string {
+	parts := make([]string, len(reply))
+	for i, v := range reply {
+		if s, ok := v.(string); ok {
+			parts[i] = strconv.Quote(s)
+		} else {
+			parts[i] = fmt.Sprint(v)
+		}
+	}
+	return "[" + strings.Join(parts, " ") + "]"
 }
 
 // answer is what the take script said.
@@ -149,7 +163,7 @@ func parseTake(reply []any, err error) (answer, error) {
 			return a, nil
 		}
 	}
-	return a, fmt.Errorf("the take script replied %q", reply)
+	return a, fmt.Errorf("the take script replied %s", shown(reply))
 }
 
 // renew returns an error over locks.ErrLost if the grant is not there.
@@ -161,7 +175,7 @@ func (l *Locker) renew(ctx context.Context, k keys, grant string) error {
 		case len(reply) == 1 && reply[0] == int64(0):
 			err = errNotThere
 		case len(reply) != 1 || reply[0] != int64(1):
-			err = fmt.Errorf("the renew script replied %q", reply)
+			err = fmt.Errorf("the renew script replied %s", shown(reply))
 		}
 		return struct{}{}, err
 	})
@@ -176,7 +190,7 @@ func (l *Locker) release(ctx context.Context, k keys, grant string) error {
 			return struct{}{}, err
 		}
 		if len(reply) != 2 {
-			return struct{}{}, fmt.Errorf("the release script replied %q", reply)
+			return struct{}{}, fmt.Errorf("the release script replied %s", shown(reply))
 		}
 		l.unheard(reply[1])
 		if reply[0] != int64(1) {
@@ -196,7 +210,7 @@ func (l *Locker) withdraw(ctx context.Context, k keys, id string) (held bool, er
 			return false, err
 		}
 		if len(reply) != 2 {
-			return false, fmt.Errorf("the withdraw script replied %q", reply)
+			return false, fmt.Errorf("the withdraw script replied %s", shown(reply))
 		}
 		l.unheard(reply[1])
 		return reply[0] == int64(1), nil
