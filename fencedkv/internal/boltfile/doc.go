@@ -53,8 +53,8 @@
 // layers above. [State.CheckPages] finds pages that do not hang together. A valid
 // meta page proves that it is one, not that it is the newest ever written: a disk
 // that loses an acknowledged write shows nothing. While the file is open that is
-// known, and [File.Intact] finds what is written over it, unless the transaction
-// has the same number.
+// known, and [File.Intact] finds what is written over it, unless its last
+// transaction has the same number, or the next.
 //
 // A creator that is killed leaves at most one file named .fencedkv-*.tmp. It is
 // never opened as a store; the next creation in the same directory removes it,

@@ -1,6 +1,7 @@
 package boltfile
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -25,9 +26,9 @@ func identify(fd int, path string, id *identity) error {
 		fd = unix.AT_FDCWD
 	}
 	var st unix.Statx_t
-	err := unix.Statx(fd, path, flags, unix.STATX_INO|unix.STATX_SIZE, &st)
+	err := uninterrupted(func() error { return unix.Statx(fd, path, flags, unix.STATX_INO|unix.STATX_SIZE, &st) })
 	// Sandboxes that do not know statx say EPERM.
-	if err == unix.ENOSYS || err == unix.EPERM && path == "" {
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) && path == "" {
 		noStatx.Store(true)
 		return identifyByStat(fd, path, id)
 	}

@@ -3,6 +3,7 @@
 package boltfile
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -35,12 +36,13 @@ func prober(f *os.File, path string) (func() (size int64, there bool, err error)
 		if statErr != nil {
 			return 0, false, os.NewSyscallError("fstat", statErr)
 		}
-		switch err := identify(0, path, &named); err {
-		case nil:
+		err := identify(0, path, &named)
+		switch {
+		case err == nil:
 			return open.size, named.dev == open.dev && named.ino == open.ino, nil
-		case unix.EACCES, unix.EPERM:
+		case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 			return open.size, true, nil
-		case unix.ENOENT, unix.ENOTDIR, unix.ELOOP:
+		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
 			return open.size, false, nil
 		default:
 			return 0, false, os.NewSyscallError("stat", err)
@@ -48,14 +50,25 @@ func prober(f *os.File, path string) (func() (size int64, there bool, err error)
 	}, nil
 }
 
+// uninterrupted repeats call, which a file system over a network may end when a
+// signal comes.
+func uninterrupted(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
 // identifyByStat is identify with fstat and stat, which every system has.
 func identifyByStat(fd int, path string, id *identity) (err error) {
 	var st unix.Stat_t
-	if path == "" {
-		err = unix.Fstat(fd, &st)
-	} else {
-		err = unix.Stat(path, &st)
-	}
-	*id = identity{uint64(st.Dev), uint64(st.Ino), st.Size}
+	err = uninterrupted(func() error {
+		if path == "" {
+			return unix.Fstat(fd, &st)
+		}
+		return unix.Stat(path, &st)
+	})
+	*id = identity{uint64(st.Dev), st.Ino, st.Size} //nolint:unconvert // of another type elsewhere
 	return err
 }
