@@ -148,8 +148,11 @@ func (f *File) share() {
 	s.retire()
 }
 
-// commitRoom is what a commit writes at most, beside the pages that were there:
-// the engine takes 64 MiB into a batch, or one transaction of 256 MiB.
+// commitRoom is what a commit writes at most, beside the pages that were there. A
+// batch counts at most 320 MiB: it takes one more transaction, of at most 256 MiB,
+// while those before it count at most 64 MiB. What is stored is smaller than what
+// is counted for it, and pages that are a quarter full, with the branches above
+// them, make it six times as much at most.
 const commitRoom = 2 << 30
 
 // mayShare reports whether a commit on a state of so many bytes stays within the
