@@ -48,7 +48,8 @@
 //
 // Functions given to Update and View run on their caller's goroutine. They use
 // the transaction that they get: a call of the store with their context is
-// [ErrNested], and so are a write with any context and Close on their goroutine.
+// [ErrNested], and so is every call on their goroutine, with any context, Close and
+// reads too.
 // A function of Update may run again, if something else made its commit
 // impossible. One that waits for another goroutine that writes waits for ever;
 // one of View does where the file has to grow for it and no address space can be
@@ -101,7 +102,7 @@
 // gives up the right to look at the path is not held up, and a move is not seen.
 // An older copy or another store that is written over the open file is
 // [ErrCorrupt], of reads and writes, from then on, unless its last transaction has
-// the number of the last one here.
+// the number of the last one here, or the next.
 //
 // Space that is freed is used again one commit later, but the file never shrinks.
 // A long View keeps the space that is freed meanwhile from being used again. The

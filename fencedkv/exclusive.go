@@ -33,7 +33,7 @@ func (r *Resource) Exclusive(ctx context.Context, locker locks.Locker, fn func(c
 		return err
 	}
 	r.store.leave()
-	if r.store.running.here() {
+	if r.store.running.hooks.here() {
 		return ErrNested
 	}
 	return locks.Do(ctx, locker, r.name, func(ctx context.Context, lease *locks.Lease) error {

@@ -319,9 +319,14 @@ func TestCloseWaitsForWhatIsQueued(t *testing.T) {
 				defer close(closed.done)
 				closed.err = s.Close()
 			}()
-			for !errors.Is(s.Check(t.Context()), fencedkv.ErrClosed) {
-				runtime.Gosched()
-			}
+			refused := make(chan struct{})
+			go func() { // here it would be refused as nested
+				defer close(refused)
+				for !errors.Is(s.Check(t.Context()), fencedkv.ErrClosed) {
+					runtime.Gosched()
+				}
+			}()
+			<-refused
 		})
 		must(t, accepted.wait())
 		must(t, closed.wait())

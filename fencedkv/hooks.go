@@ -66,8 +66,8 @@ func (s *Store) refusal(err error) {
 	}
 }
 
-// hook runs code of the user that must not call back.
+// hook runs code of the user that must not write or close.
 func (s *Store) hook(fn func()) {
-	defer s.running.add()()
+	defer s.running.hooks.add()()
 	fn()
 }

@@ -21,6 +21,9 @@ func TestHooksHearOfCommitsRaisesAndRefusals(t *testing.T) {
 			if err := s.Resource("n").Raise(t.Context(), token(1, "")); !errors.Is(err, fencedkv.ErrNested) {
 				t.Errorf("a write in a hook: got %v, want ErrNested", err)
 			}
+			if _, err := s.Resource("n").Highest(t.Context()); err != nil {
+				t.Errorf("a read in a hook: %v", err)
+			}
 			if err := s.Close(); !errors.Is(err, fencedkv.ErrNested) {
 				t.Errorf("Close in a hook: got %v, want ErrNested", err)
 			}

@@ -16,54 +16,63 @@ func (s *Store) nested(ctx context.Context) bool { return ctx.Value(nestedKey{s}
 
 // within runs a function of the caller, with a context that tells it apart.
 func (s *Store) within(ctx context.Context, fn func(context.Context) error) error {
-	defer s.running.add()()
+	defer s.running.functions.add()()
 	return fn(context.WithValue(ctx, nestedKey{s}, true))
 }
 
-// functions is the set of goroutines that run a function of a store.
+// running is what a store runs of its callers' code.
+type running struct {
+	functions goroutines // of View and Update, which have a transaction
+	hooks     goroutines // after one
+}
+
+// here reports whether the calling goroutine runs any.
+func (r *running) here() bool { return r.functions.here() || r.hooks.here() }
+
+// goroutines is a set of those that run code of the caller.
 //
 // Close has no context, and a function may pass another one than its own. Both
-// would wait for the function that calls them, so they are recognised by the
-// goroutine. Go has no supported way to name a goroutine; its number in a stack
-// trace has had one form since Go 1.0. It decides nothing but whether a call
-// that would wait for ever gets an error, and while no function runs nobody
-// asks.
-type functions struct {
+// would wait for the function that calls them, a read where the file has to be
+// mapped anew before it can begin, so they are recognised by the goroutine. Go has
+// no supported way to name a goroutine; its number in a stack trace has had one
+// form since Go 1.0. It decides nothing but whether a call that would wait for ever
+// gets an error, and while no function runs nobody asks.
+type goroutines struct {
 	count atomic.Int64
 	mu    sync.Mutex
 	ids   map[uint64]int
 }
 
-// add notes that the calling goroutine runs a function, until the function that
-// it returns is called.
-func (f *functions) add() (remove func()) {
+// add notes that the calling goroutine is one, until the function that it returns
+// is called.
+func (g *goroutines) add() (remove func()) {
 	id := goroutineID()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.ids == nil {
-		f.ids = make(map[uint64]int)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ids == nil {
+		g.ids = make(map[uint64]int)
 	}
-	f.ids[id]++
-	f.count.Add(1)
+	g.ids[id]++
+	g.count.Add(1)
 	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.count.Add(-1)
-		if f.ids[id]--; f.ids[id] == 0 {
-			delete(f.ids, id)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.count.Add(-1)
+		if g.ids[id]--; g.ids[id] == 0 {
+			delete(g.ids, id)
 		}
 	}
 }
 
-// here reports whether the calling goroutine runs a function.
-func (f *functions) here() bool {
-	if f.count.Load() == 0 {
+// here reports whether the calling goroutine is one of them.
+func (g *goroutines) here() bool {
+	if g.count.Load() == 0 {
 		return false
 	}
 	id := goroutineID()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.ids[id] > 0
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.ids[id] > 0
 }
 
 // goroutineID returns the number in "goroutine 7 [running]:", 0 if there is none.

@@ -13,7 +13,7 @@ import (
 type Store struct {
 	engine   *engine.Engine
 	refusals *refusalLog
-	running  functions
+	running  running
 	hooks    Hooks
 
 	// calls is held for reading by every call and for writing by Close.
@@ -106,7 +106,7 @@ func (s *Store) enter(ctx context.Context) error {
 		return errNotOpen
 	case ctx == nil:
 		return errNilContext
-	case s.nested(ctx):
+	case s.nested(ctx), s.running.functions.here(): // whatever context it passes
 		return ErrNested
 	case ctx.Err() != nil:
 		return fmt.Errorf("fencedkv: nothing done: %w", engine.Ended(ctx))
@@ -133,9 +133,8 @@ func (s *Store) beginWrite(ctx context.Context, claims ...engine.Claim) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	// With another context than the function's it would wait for itself all the
-	// same.
-	if s.running.here() {
+	// The transaction of a hook is over, and it may read.
+	if s.running.hooks.here() {
 		s.leave()
 		return ErrNested
 	}

@@ -20,7 +20,8 @@ import (
 // nothing either and goes on in the caller once the commit that it took part in
 // has ended; what such a function has read may include writes that were then not
 // applied, because it cannot run again. ctx must not have ended when fn
-// returns; the context that fn gets makes every call of this store ErrNested.
+// returns; the context that fn gets makes every call of this store ErrNested, and
+// so does its goroutine with any context.
 //
 // While fn runs the store's other writers wait, and its readers do not.
 func (r *Resource) Update(ctx context.Context, t fence.Token, fn func(ctx context.Context, tx *Tx) error) error {
@@ -46,7 +47,8 @@ func (r *Resource) Update(ctx context.Context, t fence.Token, fn func(ctx contex
 // everywhere keeps the space of what was overwritten since from being used
 // again. So fn should be brief. Its error is returned as it is.
 //
-// The context that fn gets makes every call of this store ErrNested.
+// The context that fn gets makes every call of this store ErrNested, and so does
+// its goroutine with any context.
 func (r *Resource) View(ctx context.Context, fn func(ctx context.Context, tx *ReadTx) error) error {
 	if err := r.check(); err != nil {
 		return err
