@@ -230,13 +230,27 @@ func TestReadsOutliveTheirPages(t *testing.T) {
 	r := open(t, nil).Resource("r")
 	page := func(c byte) []byte { return bytes.Repeat([]byte{c}, 10_000) }
 	must(t, r.Put(t.Context(), token(1, ""), b("k"), page('a')))
-	got, err := r.Get(t.Context(), b("k"))
+	read := map[string][]byte{}
+	value, err := r.Get(t.Context(), b("k"))
 	must(t, err)
+	read["Get"] = value
+	must(t, r.View(t.Context(), func(_ context.Context, tx *fencedkv.ReadTx) error {
+		value, err := tx.Get(b("k"))
+		must(t, err)
+		read["Get of a snapshot"] = value
+		for kv, err := range tx.Scan(fencedkv.Range{}) {
+			must(t, err)
+			read["Scan"] = kv.Value
+		}
+		return nil
+	}))
 	for range 10 {
 		must(t, r.Put(t.Context(), token(1, ""), b("k"), page('b')))
 	}
-	if !bytes.Equal(got, page('a')) {
-		t.Errorf("the value that was read has become %.3q..., want aaa...", got)
+	for how, got := range read {
+		if !bytes.Equal(got, page('a')) {
+			t.Errorf("the value that %s read has become %.3q..., want aaa...", how, got)
+		}
 	}
 }
 

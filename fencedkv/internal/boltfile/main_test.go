@@ -157,7 +157,15 @@ func open(t *testing.T, path string, o boltfile.Options) *boltfile.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { f.Close() })
+	t.Cleanup(func() {
+		closed := make(chan struct{})
+		go func() { f.Close(); close(closed) }()
+		select {
+		case <-closed:
+		case <-time.After(20 * time.Second):
+			t.Error("the file does not close")
+		}
+	})
 	return f
 }
 
