@@ -21,7 +21,7 @@ import (
 func whereNothingIsShared(t *testing.T, test func(t *testing.T)) {
 	const child = "FENCEDKV_TEST_UNSHARED"
 	if os.Getenv(child) == "" {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+t.Name()+"$")
 		cmd.Env = append(os.Environ(), child+"=1")

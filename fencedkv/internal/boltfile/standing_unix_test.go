@@ -57,6 +57,17 @@ func within(t *testing.T, what string, call func() error) error {
 	}
 }
 
+// openBounded is open without its Close, which waits for what hangs: wantOutOfUse
+// closes the file.
+func openBounded(t *testing.T, path string, o boltfile.Options) *boltfile.File {
+	t.Helper()
+	f, err := boltfile.Open(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 func acquired(f *boltfile.File) error {
 	s, err := f.Acquire()
 	if err == nil {
@@ -89,7 +100,7 @@ func TestReaderDoesNotWaitForANewerStoreThatWasWrittenOverTheFile(t *testing.T) 
 	for _, image := range stores(t, 4)[1:] {
 		for _, commits := range []bool{false, true} {
 			path := filepath.Join(t.TempDir(), "s.db")
-			f := open(t, path, unshared(boltfile.Options{Init: filled("0")}))
+			f := openBounded(t, path, unshared(boltfile.Options{Init: filled("0")}))
 			if commits {
 				mustPut(t, f, "id", "mine")
 			}
@@ -110,7 +121,7 @@ func TestCommitDoesNotWaitForItself(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "s.db")
 		over := false
-		f := open(t, path, with(boltfile.Options{Init: filled("0"), Commit: func(tx *bolt.Tx) error {
+		f := openBounded(t, path, with(boltfile.Options{Init: filled("0"), Commit: func(tx *bolt.Tx) error {
 			err := tx.Commit()
 			if over {
 				writeOver(t, path, newer)
