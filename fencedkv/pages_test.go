@@ -29,11 +29,14 @@ const (
 
 var native = binary.NativeEndian
 
-// elements returns where in the file the elements lie of the pages with a flag.
+// elements returns where in the file the elements lie of the pages in use with a
+// flag.
 func elements(file []byte, flag uint16) (at [][]int) {
 	size := os.Getpagesize()
+	free := freePages(file)
 	for page := 2 * size; page < len(file); page += size {
-		if native.Uint16(file[page+8:]) != flag || native.Uint64(file[page:]) != uint64(page/size) {
+		id := uint64(page / size)
+		if native.Uint16(file[page+8:]) != flag || native.Uint64(file[page:]) != id || free[id] {
 			continue
 		}
 		var all []int
@@ -43,6 +46,22 @@ func elements(file []byte, flag uint16) (at [][]int) {
 		at = append(at, all)
 	}
 	return at
+}
+
+// freePages reads the free list of the meta page with the higher transaction.
+func freePages(file []byte) map[uint64]bool {
+	const freelist, transaction = pageHead + 32, pageHead + 48
+	size := os.Getpagesize()
+	meta := file[:size]
+	if other := file[size : 2*size]; native.Uint64(other[transaction:]) > native.Uint64(meta[transaction:]) {
+		meta = other
+	}
+	list := file[int(native.Uint64(meta[freelist:]))*size:]
+	free := make(map[uint64]bool)
+	for i := range int(native.Uint16(list[10:])) {
+		free[native.Uint64(list[pageHead+8*i:])] = true
+	}
+	return free
 }
 
 // leafKey returns the key of the element of a leaf at an offset.
