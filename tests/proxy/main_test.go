@@ -37,8 +37,10 @@ func within(t *testing.T, d time.Duration, f func(ctx context.Context) error) er
 	return f(ctx)
 }
 
+// connectionLost tells whether the other end has gone; EPIPE is what a write says
+// that comes after the reset.
 func connectionLost(err error) bool {
-	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)
 }
 
 // waitFor waits for an event of the proxy.
