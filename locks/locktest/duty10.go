@@ -71,8 +71,9 @@ func errorCancelled(k *kit) {
 	k.held(b, lock)
 	why := errors.New("the caller's reason")
 	ctx, cancel := context.WithCancelCause(context.Background())
+	before := k.requests()
 	waiter := start(ctx, b.Acquire, lock)
-	k.seenHeld()
+	k.seenHeld(before)
 	k.queued(lock, 2)
 	cancel(why)
 	o := k.result(waiter, "its context was cancelled")
@@ -80,18 +81,20 @@ func errorCancelled(k *kit) {
 	k.release(lease)
 }
 
+// requests is how many all clients have made, 0 if the service does not tell.
+func (k *kit) requests() int {
+	if k.Requests == nil {
+		return 0
+	}
+	return k.Requests()
+}
+
 // seenHeld gives a waiter the time to learn that the lock is held. That cannot
 // be seen from outside: its entry is there before the answer has reached it. But
-// then it asks again, to watch or to poll, which ends the time early.
-func (k *kit) seenHeld() {
-	requests := func() int {
-		if k.Requests == nil {
-			return 0
-		}
-		return k.Requests()
-	}
-	n := requests()
-	k.within(k.TTL/2, func() bool { return requests() > n+1 })
+// then it goes on asking, to watch or to poll, which ends the time early: it makes
+// its entry, looks where it stands, and watches, and the holder may renew beside it.
+func (k *kit) seenHeld(before int) {
+	k.within(k.TTL/2, func() bool { return k.requests() > before+3 })
 }
 
 func errorTimedOut(k *kit) {
