@@ -27,6 +27,7 @@ type run struct {
 	history  history
 	account  Account
 	problems []error
+	copies   []string // directories of durable
 }
 
 func (r *run) problem(format string, args ...any) {
@@ -36,6 +37,11 @@ func (r *run) problem(format string, args ...any) {
 // do runs the workload and returns what is wrong with the store.
 func (r *run) do(t *testing.T) error {
 	t.Helper()
+	defer func() { // the next run needs the room
+		for _, dir := range r.copies {
+			os.RemoveAll(dir)
+		}
+	}()
 	r.device.reset(t, r.fault)
 	r.history = history{worlds: []world{newWorld()}}
 	for _, steps := range sessions() {
@@ -61,7 +67,7 @@ func (r *run) do(t *testing.T) error {
 func (r *run) durable(t *testing.T) (path string) {
 	t.Helper()
 	dir := t.TempDir()
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	r.copies = append(r.copies, dir)
 	must(t, r.device.call("Durable", dir, nil))
 	return filepath.Join(dir, "store.db")
 }
