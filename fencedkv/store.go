@@ -94,7 +94,8 @@ func (s *Store) Resource(name string) *Resource { return &Resource{store: s, nam
 // Check reads the whole store and returns a *CorruptError for the first thing
 // that cannot be right: a record with a wrong checksum or out of order, a value
 // without a mark, marks or values that are not, in number and digest, those that
-// were written last, or a page that is in use twice, or in use and free. It works on a snapshot: reads and writes go on beside it.
+// were written last, or a page that is in use twice, or in use and free. It works
+// on a snapshot: reads and writes go on beside it.
 func (s *Store) Check(ctx context.Context) error {
 	return s.view(ctx, func(snap *engine.Snapshot) error { return snap.Check(ctx) })
 }
