@@ -9,14 +9,15 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
+	"github.com/fencedkv/fencedkv/tests/internal/history"
 )
 
 // toy is a store in memory that crashes: after so many writes the next ones hang
 // in their commit, and end with the crash.
 type toy struct {
 	mu      sync.Mutex
-	visible state
-	durable state
+	visible history.State
+	durable history.State
 	writes  int // that still commit before the crash; negative: no end
 	crashed chan struct{}
 	hanging func() // a call hangs
@@ -32,15 +33,15 @@ const (
 	readsTooEarly      // a read returns what is not durable yet
 )
 
-func (s *toy) perform(_ context.Context, o operation) result {
+func (s *toy) Perform(_ context.Context, o history.Operation) history.Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.flaw == admitsEqual {
-		if m := s.visible[o.Resource].mark; o.Token.Seq == m.Seq && o.Token.Lineage == m.Lineage {
+		if m := s.visible[o.Resource].Mark; o.Token.Seq == m.Seq && o.Token.Lineage == m.Lineage {
 			o.Token = m
 		}
 	}
-	r, next := respond(s.visible, o)
+	r, next := history.Respond(s.visible, o)
 	if next == s.visible {
 		return r
 	}
@@ -52,7 +53,7 @@ func (s *toy) perform(_ context.Context, o operation) result {
 		s.mu.Unlock()
 		<-s.crashed
 		s.mu.Lock()
-		return result{Outcome: unknown}
+		return history.Result{Outcome: history.Unknown}
 	}
 	s.writes--
 	s.visible, s.durable = next, next
@@ -64,8 +65,8 @@ func (s *toy) crash() *toy {
 	close(s.crashed)
 	next := &toy{visible: s.durable, durable: s.durable, writes: -1, flaw: s.flaw}
 	if s.flaw == forgetsMarks {
-		for r := range resources {
-			next.visible[r].mark = fence.Token{}
+		for r := range history.Resources {
+			next.visible[r].Mark = fence.Token{}
 		}
 	}
 	return next
@@ -73,13 +74,13 @@ func (s *toy) crash() *toy {
 
 // crashing records a phase that ends in a crash, with a reader just before it,
 // and another one after it.
-func crashing(ctx context.Context, w *workload, f flaw) history {
+func crashing(ctx context.Context, w *workload, f flaw) history.Events {
 	var (
 		m          memory
 		busy, gone sync.WaitGroup // busy until a client hangs or is at its end
 	)
 	s := &toy{crashed: make(chan struct{}), flaw: f, writes: 20, hanging: busy.Done}
-	for r := range resources {
+	for r := range history.Resources {
 		for _, o := range w.prologue(r) {
 			w.perform(ctx, s, m.record, 0, o)
 		}
@@ -89,7 +90,7 @@ func crashing(ctx context.Context, w *workload, f flaw) history {
 		gone.Go(func() {
 			rnd := rand.New(rand.NewPCG(w.seed, uint64(c)))
 			for n := range each {
-				if r := w.perform(ctx, s, m.record, 1+c, w.operation(rnd, c, n)); r.Outcome == unknown {
+				if r := w.perform(ctx, s, m.record, 1+c, w.operation(rnd, c, n)); r.Outcome == history.Unknown {
 					return
 				}
 			}
@@ -99,15 +100,15 @@ func crashing(ctx context.Context, w *workload, f flaw) history {
 	busy.Wait()
 
 	// Whatever the clients did, one write hangs that every reader would notice.
-	last := operation{Kind: kindPut, Token: named(w.next[0].Add(1)), Value: "last"}
+	last := history.Operation{Kind: history.Put, Token: named(w.next[0].Add(1)), Value: "last"}
 	s.mu.Lock()
 	s.writes = 0
 	s.mu.Unlock()
 	busy.Add(1)
 	gone.Go(func() { w.perform(ctx, s, m.record, clients+2, last) })
 	busy.Wait()
-	for r := range resources {
-		w.perform(ctx, s, m.record, clients+1, operation{Kind: kindView, Resource: r})
+	for r := range history.Resources {
+		w.perform(ctx, s, m.record, clients+1, history.Operation{Kind: history.View, Resource: r})
 	}
 	next := s.crash()
 	gone.Wait()
@@ -133,7 +134,7 @@ func TestBrokenStoresAreRejected(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for n := range 10 {
 				h := crashing(t.Context(), &workload{seed: first + uint64(n)}, c.flaw)
-				if got := check(h); got != c.want {
+				if got := history.Check(h); got != c.want {
 					t.Fatalf("seed %d: the checker says %q, want %q, of this history:\n%v", first+uint64(n), got, c.want, h)
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/fencedkv/fencedkv/fencedkv"
+	"github.com/fencedkv/fencedkv/tests/internal/history"
 )
 
 // childPath, if it is set, makes the test binary a process that runs one phase on
@@ -47,8 +48,8 @@ func child(path string) error {
 	if err != nil {
 		return err
 	}
-	for r := range resources {
-		m, err := s.Resource(nameOf("resource", r)).Highest(context.Background())
+	for r := range history.Resources {
+		m, err := s.Resource(history.NameOf("resource", r)).Highest(context.Background())
 		if err != nil {
 			return err
 		}
@@ -56,7 +57,7 @@ func child(path string) error {
 	}
 	var mu sync.Mutex
 	out := gob.NewEncoder(os.Stdout)
-	w.run(context.Background(), real{s}, func(e event) {
+	w.run(context.Background(), history.Store{Store: s}, func(e history.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		if err := out.Encode(e); err != nil {
@@ -69,16 +70,16 @@ func child(path string) error {
 
 // killed records two phases in processes of their own and kills each in its
 // midst.
-func killed(t *testing.T, w *workload, path string) history {
+func killed(t *testing.T, w *workload, path string) history.Events {
 	var m memory
 	rnd := rand.New(rand.NewPCG(w.seed, 0))
 	for w.phase = range 2 {
 		// The prologue ends after some 36 events, the whole phase after 228.
 		phaseInChild(t, w, path, &m, 50+rnd.IntN(120))
 	}
-	for r := range resources {
+	for r := range history.Resources {
 		for _, e := range m.events {
-			if e.Begin && e.Op.touches(r) {
+			if e.Begin && e.Op.Touches(r) {
 				w.next[r].Store(max(w.next[r].Load(), e.Op.Token.Seq, e.Op.OtherToken.Seq))
 			}
 		}
@@ -105,7 +106,7 @@ func phaseInChild(t *testing.T, w *workload, path string, m *memory, after int) 
 	}
 	events := gob.NewDecoder(out)
 	for n := 0; ; n++ {
-		var e event
+		var e history.Event
 		if err := events.Decode(&e); err != nil {
 			if n < after {
 				t.Errorf("the process ended after %d events: %v", n, err)

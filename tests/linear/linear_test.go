@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fencedkv/fencedkv/fencedkv"
+	"github.com/fencedkv/fencedkv/tests/internal/history"
 )
 
 var seed = flag.Uint64("seed", 0, "seed of the workloads; 0 takes the clock")
@@ -71,9 +72,9 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 		what := kind + " store, seed " + strconv.FormatUint(w.seed, 10)
 		lowest = min(lowest, requireWorth(t, what, h))
 		requireLinearizable(t, what, h)
-		for _, o := range h.operations() {
+		for _, o := range h.Operations() {
 			operations++
-			if o.Output.(result).Outcome == unknown {
+			if o.Output.(history.Result).Outcome == history.Unknown {
 				pending++
 			}
 		}
@@ -82,11 +83,11 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 }
 
 // reopened records two phases with Close and Open between them.
-func reopened(t *testing.T, w *workload, path string) history {
+func reopened(t *testing.T, w *workload, path string) history.Events {
 	var m memory
 	for w.phase = range 2 {
 		s := open(t, path)
-		w.run(t.Context(), real{s}, m.record)
+		w.run(t.Context(), history.Store{Store: s}, m.record)
 		closeStore(t, s)
 	}
 	w.phase = 2
@@ -98,9 +99,9 @@ func reopened(t *testing.T, w *workload, path string) history {
 func epilogue(t *testing.T, w *workload, path string, m *memory) {
 	s := open(t, path)
 	defer closeStore(t, s)
-	for r := range resources {
+	for r := range history.Resources {
 		for _, o := range w.prologue(r) {
-			w.perform(t.Context(), real{s}, m.record, w.phase*(clients+1), o)
+			w.perform(t.Context(), history.Store{Store: s}, m.record, w.phase*(clients+1), o)
 		}
 	}
 }

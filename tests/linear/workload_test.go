@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
+	"github.com/fencedkv/fencedkv/tests/internal/history"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 type workload struct {
 	seed  uint64
 	phase int // makes clients and values of its own
-	next  [resources]atomic.Uint64
+	next  [history.Resources]atomic.Uint64
 }
 
 // named is a token as a lock service gives it: one number, one holder.
@@ -48,21 +49,21 @@ func (w *workload) token(rnd *rand.Rand, resource int) fence.Token {
 }
 
 var weights = []string{
-	kindRaise, kindPut, kindPut, kindPut, kindDelete, kindUpdate, kindUpdate, kindUpdate, kindFails, kindPanics,
-	kindMove, kindMove, kindGet, kindGet, kindHighest, kindView,
+	history.Raise, history.Put, history.Put, history.Put, history.Delete, history.Update, history.Update, history.Update, history.Fails, history.Panics,
+	history.Move, history.Move, history.Get, history.Get, history.Highest, history.View,
 }
 
-func (w *workload) operation(rnd *rand.Rand, client, n int) operation {
-	o := operation{
+func (w *workload) operation(rnd *rand.Rand, client, n int) history.Operation {
+	o := history.Operation{
 		Kind:     weights[rnd.IntN(len(weights))],
-		Resource: rnd.IntN(resources), Key: rnd.IntN(keys),
+		Resource: rnd.IntN(history.Resources), Key: rnd.IntN(history.Keys),
 		Value: fmt.Sprintf("%d-%d-%d", w.phase, client, n),
 	}
-	if o.Kind == kindMove {
-		o.Resource, o.Other = rnd.IntN(resources-1), resources-1
+	if o.Kind == history.Move {
+		o.Resource, o.Other = rnd.IntN(history.Resources-1), history.Resources-1
 		o.OtherToken = w.token(rnd, o.Other)
 	}
-	if o.writes() {
+	if o.Writes() {
 		o.Token = w.token(rnd, o.Resource)
 		o.Cancelled = rnd.IntN(16) == 0
 	}
@@ -71,37 +72,37 @@ func (w *workload) operation(rnd *rand.Rand, client, n int) operation {
 
 // prologue gives each history its refusals: after a holder has raised the mark,
 // another one with its number and the one before it come.
-func (w *workload) prologue(resource int) []operation {
+func (w *workload) prologue(resource int) []history.Operation {
 	seq := w.next[resource].Add(2)
 	value := func(n int) string { return fmt.Sprintf("%d-prologue-%d-%d", w.phase, resource, n) }
 	other := named(seq)
 	other.Holder = "another"
-	return []operation{
-		{Kind: kindView, Resource: resource},
-		{Kind: kindRaise, Resource: resource, Token: named(seq)},
-		{Kind: kindPut, Resource: resource, Token: other, Value: value(0)},
-		{Kind: kindPut, Resource: resource, Token: named(seq - 1), Value: value(1)},
-		{Kind: kindUpdate, Resource: resource, Token: named(seq), Value: value(2)},
-		{Kind: kindView, Resource: resource},
+	return []history.Operation{
+		{Kind: history.View, Resource: resource},
+		{Kind: history.Raise, Resource: resource, Token: named(seq)},
+		{Kind: history.Put, Resource: resource, Token: other, Value: value(0)},
+		{Kind: history.Put, Resource: resource, Token: named(seq - 1), Value: value(1)},
+		{Kind: history.Update, Resource: resource, Token: named(seq), Value: value(2)},
+		{Kind: history.View, Resource: resource},
 	}
 }
 
 // recorder takes the events of concurrent clients in order.
-type recorder func(event)
+type recorder func(history.Event)
 
 // perform records an operation around its call.
-func (w *workload) perform(ctx context.Context, s subject, record recorder, client int, o operation) result {
-	record(event{Client: client, Begin: true, Op: o})
+func (w *workload) perform(ctx context.Context, s history.Subject, record recorder, client int, o history.Operation) history.Result {
+	record(history.Event{Client: client, Begin: true, Op: o})
 	runtime.Gosched() // let others begin: on few cores a quick call ends before the next one starts
-	r := s.perform(ctx, o)
-	record(event{Client: client, Result: r})
+	r := s.Perform(ctx, o)
+	record(history.Event{Client: client, Result: r})
 	return r
 }
 
 // run makes the calls of a phase: the prologue, then all clients at once.
-func (w *workload) run(ctx context.Context, s subject, record recorder) {
+func (w *workload) run(ctx context.Context, s history.Subject, record recorder) {
 	first := w.phase * (clients + 1)
-	for r := range resources {
+	for r := range history.Resources {
 		for _, o := range w.prologue(r) {
 			w.perform(ctx, s, record, first, o)
 		}
@@ -114,7 +115,7 @@ func (w *workload) run(ctx context.Context, s subject, record recorder) {
 			<-start
 			for n := range each {
 				r := w.perform(ctx, s, record, first+1+c, w.operation(rnd, c, n))
-				if r.Outcome == unknown {
+				if r.Outcome == history.Unknown {
 					return // a client that does not know is another client from then on
 				}
 			}
@@ -127,10 +128,10 @@ func (w *workload) run(ctx context.Context, s subject, record recorder) {
 // memory is a recorder that keeps the history.
 type memory struct {
 	mu     sync.Mutex
-	events history
+	events history.Events
 }
 
-func (m *memory) record(e event) {
+func (m *memory) record(e history.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.events = append(m.events, e)

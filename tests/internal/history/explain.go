@@ -1,4 +1,4 @@
-package linear_test
+package history
 
 import (
 	"cmp"
@@ -9,24 +9,24 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// explain shows where the checker comes to an end: the state after the longest
+// Explain shows where the checker comes to an end: the state after the longest
 // order that it found, the last operations of that order, and the next of those
 // that have no place in it.
-func explain(h history) string {
+func Explain(h Events) string {
 	const most = 10
-	_, info := porcupine.CheckOperationsVerbose(model, h.operations(), patience)
+	_, info := porcupine.CheckOperationsVerbose(model, h.Operations(), Patience)
 	var b strings.Builder
 	for _, orders := range info.PartialLinearizationsOperations() {
 		if len(orders) == 0 {
 			continue
 		}
 		longest := slices.MaxFunc(orders, func(x, y []porcupine.Operation) int { return cmp.Compare(len(x), len(y)) })
-		placed, s := map[int64]bool{}, any(state{})
+		placed, s := map[int64]bool{}, any(State{})
 		for _, o := range longest {
 			placed[o.Call] = true
 			_, s = model.Step(s, o.Input, o.Output)
 		}
-		left := slices.DeleteFunc(h.operations(), func(o porcupine.Operation) bool { return placed[o.Call] })
+		left := slices.DeleteFunc(h.Operations(), func(o porcupine.Operation) bool { return placed[o.Call] })
 		fmt.Fprintf(&b, "%d operations in order, state %+v; the last of them:\n", len(longest), s)
 		for _, o := range longest[max(0, len(longest)-most):] {
 			fmt.Fprintf(&b, "  %d to %d: %+v: %+v\n", o.Call, o.Return, o.Input, o.Output)

@@ -1,4 +1,4 @@
-package linear_test
+package history
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
 )
 
-// subject is what a history is recorded of: the store, or a toy with a flaw.
-type subject interface {
-	perform(ctx context.Context, o operation) result
+// Subject is what a history is recorded of: the store, or a toy with a flaw.
+type Subject interface {
+	Perform(ctx context.Context, o Operation) Result
 }
 
-// real is the store.
-type real struct{ *fencedkv.Store }
+// Store is the store as a Subject.
+type Store struct{ *fencedkv.Store }
 
 var (
 	errOwn   = errors.New("own")
@@ -25,55 +25,56 @@ var (
 	reasons  = []error{fence.ErrNoToken, fence.ErrLineage, fence.ErrStale, fence.ErrCollision}
 )
 
-func (s real) perform(ctx context.Context, o operation) result {
+// Perform makes the call. It may be called concurrently.
+func (s Store) Perform(ctx context.Context, o Operation) Result {
 	if o.Cancelled {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		go cancel()
 	}
-	var r result
+	var r Result
 	err := s.call(ctx, o, &r)
-	r.Outcome = done
+	r.Outcome = Done
 	if err != nil {
 		r = failure(err, r)
 	}
 	return r
 }
 
-func (s real) call(ctx context.Context, o operation, r *result) (err error) {
-	res, key := s.Resource(nameOf("resource", o.Resource)), []byte(nameOf("key", o.Key))
+func (s Store) call(ctx context.Context, o Operation, r *Result) (err error) {
+	res, key := s.Resource(NameOf("resource", o.Resource)), []byte(NameOf("key", o.Key))
 	switch o.Kind {
-	case kindRaise:
+	case Raise:
 		return res.Raise(ctx, o.Token)
-	case kindPut:
+	case Put:
 		return res.Put(ctx, o.Token, key, []byte(o.Value))
-	case kindDelete:
+	case Delete:
 		return res.Delete(ctx, o.Token, key)
-	case kindUpdate, kindFails, kindPanics:
+	case Update, Fails, Panics:
 		return s.update(ctx, o, r)
-	case kindMove:
+	case Move:
 		return s.move(ctx, o, r)
-	case kindGet:
+	case Get:
 		r.Values[o.Key], err = value(res.Get(ctx, key))
 		return err
-	case kindHighest:
+	case Highest:
 		m, err := res.Highest(ctx)
 		r.Mark = m.Token
 		return err
-	case kindView:
+	case View:
 		return res.View(ctx, func(_ context.Context, tx *fencedkv.ReadTx) error { return look(tx, r) })
 	}
 	return fmt.Errorf("no operation %q", o.Kind)
 }
 
 // update is a read and a write of one key.
-func (s real) update(ctx context.Context, o operation, r *result) (err error) {
+func (s Store) update(ctx context.Context, o Operation, r *Result) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = p.(error)
 		}
 	}()
-	res, key := s.Resource(nameOf("resource", o.Resource)), []byte(nameOf("key", o.Key))
+	res, key := s.Resource(NameOf("resource", o.Resource)), []byte(NameOf("key", o.Key))
 	return res.Update(ctx, o.Token, func(_ context.Context, tx *fencedkv.Tx) (err error) {
 		if r.Values[o.Key], err = value(tx.Get(key)); err != nil {
 			return err
@@ -82,9 +83,9 @@ func (s real) update(ctx context.Context, o operation, r *result) (err error) {
 			return err
 		}
 		switch o.Kind {
-		case kindFails:
+		case Fails:
 			return errOwn
-		case kindPanics:
+		case Panics:
 			panic(errPanic)
 		}
 		return nil
@@ -92,9 +93,9 @@ func (s real) update(ctx context.Context, o operation, r *result) (err error) {
 }
 
 // move is a read and a write of one key of two resources.
-func (s real) move(ctx context.Context, o operation, r *result) error {
-	first, second := nameOf("resource", o.Resource), nameOf("resource", o.Other)
-	key := []byte(nameOf("key", o.Key))
+func (s Store) move(ctx context.Context, o Operation, r *Result) error {
+	first, second := NameOf("resource", o.Resource), NameOf("resource", o.Other)
+	key := []byte(NameOf("key", o.Key))
 	claims := []fencedkv.Claim{{Resource: second, Token: o.OtherToken}, {Resource: first, Token: o.Token}}
 	return s.Update(ctx, claims, func(_ context.Context, tx *fencedkv.MultiTx) error {
 		for name, read := range map[string]*string{first: &r.Values[o.Key], second: &r.Other} {
@@ -114,7 +115,7 @@ func (s real) move(ctx context.Context, o operation, r *result) error {
 }
 
 // look reads a whole resource.
-func look(tx *fencedkv.ReadTx, r *result) error {
+func look(tx *fencedkv.ReadTx, r *Result) error {
 	m, err := tx.Highest()
 	if err != nil {
 		return err
@@ -143,9 +144,9 @@ func value(v []byte, err error) (string, error) {
 
 // failure says what an error promises. What the function had read when the
 // transaction failed is part of the history only if its own error ended it.
-func failure(err error, read result) result {
+func failure(err error, read Result) Result {
 	if rejected, ok := errors.AsType[*fence.RejectedError](err); ok {
-		r := result{Outcome: refused, Mark: rejected.Mark.Token, Detail: err.Error()}
+		r := Result{Outcome: Refused, Mark: rejected.Mark.Token, Detail: err.Error()}
 		r.Resource, _ = strconv.Atoi(strings.TrimPrefix(rejected.Resource, "resource"))
 		for _, reason := range reasons {
 			if errors.Is(err, reason) {
@@ -156,14 +157,14 @@ func failure(err error, read result) result {
 	}
 	switch {
 	case errors.Is(err, errPanic):
-		return result{Outcome: own} // what it has read is no promise
+		return Result{Outcome: Own} // what it has read is no promise
 	case errors.Is(err, errOwn):
-		read.Outcome = own
+		read.Outcome = Own
 		return read
 	case errors.Is(err, fencedkv.ErrUnknownOutcome):
-		return result{Outcome: unknown, Detail: err.Error()}
+		return Result{Outcome: Unknown, Detail: err.Error()}
 	case errors.Is(err, context.Canceled):
-		return result{Outcome: notApplied, Detail: err.Error()}
+		return Result{Outcome: NotApplied, Detail: err.Error()}
 	}
-	return result{Outcome: "error", Detail: err.Error()} // no history of a sound device has one
+	return Result{Outcome: "error", Detail: err.Error()} // no history of a sound device has one
 }
