@@ -74,6 +74,34 @@ func TestPairedComparesWithinARound(t *testing.T) {
 	}
 }
 
+func TestABoundIsMetOrMissed(t *testing.T) {
+	for _, c := range []struct {
+		ratio measure.Ratio
+		want  string
+	}{
+		{measure.Ratio{Name: "put-1-bolt", Value: 0.95, Bound: measure.Bound{Relation: ">=", Limit: 0.95}}, "bound put-1-bolt >= 0.95 met"},
+		{measure.Ratio{Name: "put-1-bolt", Value: 0.94, Bound: measure.Bound{Relation: ">=", Limit: 0.95}}, "bound put-1-bolt >= 0.95 missed"},
+		{measure.Ratio{Name: "open-bolt", Value: 2, Bound: measure.Bound{Relation: "<=", Limit: 2}}, "bound open-bolt <= 2 met"},
+		{measure.Ratio{Name: "open-bolt", Value: 2.1, Bound: measure.Bound{Relation: "<=", Limit: 2}}, "bound open-bolt <= 2 missed"},
+		{measure.Ratio{Name: "p99-8-batch", Value: 1, Bound: measure.Bound{Relation: "<", Limit: 1}}, "bound p99-8-batch < 1 missed"},
+		{measure.Ratio{Name: "p99-8-batch", Value: measure.Median(nil), Bound: measure.Bound{Relation: "<", Limit: 1}}, "bound p99-8-batch < 1 missed"},
+	} {
+		if got := c.ratio.Verdict(); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.ratio.Value, got, c.want)
+		}
+	}
+}
+
+func TestFairnessIsTheFewestOverTheMost(t *testing.T) {
+	s := measure.Sample{Fewest: 3, Most: 4}
+	if got := s.Add(measure.Sample{Fewest: 0, Most: 2}).Fairness(); got != 0.5 {
+		t.Errorf("3 of 6: got %v, want 0.5", got)
+	}
+	if got := (measure.Sample{}).Fairness(); got != 0 {
+		t.Errorf("of nothing: got %v, want 0", got)
+	}
+}
+
 func TestBudgetNamesWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]time.Duration{"8m": 8 * time.Minute, "40s": 40 * time.Second, "10s": 10 * time.Second} {
 		got, err := measure.Budget(text)
@@ -122,13 +150,14 @@ func TestRunCountsEveryOperationOfEveryWorker(t *testing.T) {
 		}
 		// The last operation is finished and counted with its time.
 		for i, want := range []measure.Sample{
-			{Ops: 30, Elapsed: time.Second, P50: 100 * time.Millisecond, P99: 100 * time.Millisecond},
-			{Ops: 2, Elapsed: 1400 * time.Millisecond, P50: 700 * time.Millisecond, P99: 700 * time.Millisecond},
+			{Ops: 30, Elapsed: time.Second, P50: 100 * time.Millisecond, P99: 100 * time.Millisecond, Fewest: 10, Most: 10},
+			{Ops: 2, Elapsed: 1400 * time.Millisecond, P50: 700 * time.Millisecond, P99: 700 * time.Millisecond, Fewest: 2, Most: 2},
 		} {
 			// At the end of the second a worker may see the time or its own turn first.
 			got := samples[i]
 			if i == 0 && got.Ops > want.Ops && got.Ops <= want.Ops+3 {
-				got.Ops, got.Elapsed = want.Ops, want.Elapsed
+				got.Ops, got.Elapsed, got.Most = want.Ops, want.Elapsed, want.Most
+				got.Fewest = min(got.Fewest, want.Fewest)
 			}
 			if got != want {
 				t.Errorf("group %d: got %+v, want %+v", i, got, want)

@@ -17,6 +17,9 @@ func P50(s Sample) float64 { return s.P50.Seconds() }
 // P99 is the latency in seconds that one operation of a hundred passes.
 func P99(s Sample) float64 { return s.P99.Seconds() }
 
+// Fairness is the fewest operations of a worker over the most.
+func Fairness(s Sample) float64 { return s.Fairness() }
+
 // PerOp is the mean seconds that one operation takes.
 func PerOp(s Sample) float64 {
 	if s.Ops == 0 {

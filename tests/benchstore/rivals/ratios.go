@@ -6,79 +6,34 @@ import (
 	"github.com/fencedkv/fencedkv/tests/benchstore/measure"
 )
 
-// Ratio is ours over theirs, the median of all rounds.
-type Ratio struct {
-	Name   string
-	Value  float64
-	Lowest float64 // of a round
-	Most   float64
-	Bound  Bound // the zero Bound if there is none
-}
-
-// Bound is what a ratio has to keep.
-type Bound struct {
-	Relation string // ">=", "<=" or "<"
-	Limit    float64
-}
-
-// Met says whether v keeps the bound. A NaN keeps none.
-func (b Bound) Met(v float64) bool {
-	switch b.Relation {
-	case ">=":
-		return v >= b.Limit
-	case "<=":
-		return v <= b.Limit
-	case "<":
-		return v < b.Limit
-	}
-	return false
-}
-
-// Verdict is the line that says whether a bounded ratio is met.
-func (r Ratio) Verdict() string {
-	verdict := "missed"
-	if r.Bound.Met(r.Value) {
-		verdict = "met"
-	}
-	return fmt.Sprintf("bound %s %s %g %s", r.Name, r.Bound.Relation, r.Bound.Limit, verdict)
-}
-
-// String is the ratio's line.
-func (r Ratio) String() string { return fmt.Sprintf("ratio %s %.3f", r.Name, r.Value) }
-
 // boundOf are the bounds by the name of the ratio.
-var boundOf = map[string]Bound{
-	"put-1-bolt":        {">=", 0.95},
-	"put-8-bolt":        {">=", 4},
-	"put-64-bolt":       {">=", 9},
-	"put-256-bolt":      {">=", 15},
-	"put-8-batch":       {">=", 2},
-	"put-64-batch":      {">=", 1.2},
-	"put-256-batch":     {">=", 1.2},
-	"p99-8-batch":       {"<", 1},
-	"p99-64-batch":      {"<", 1},
-	"p99-256-batch":     {"<", 1},
-	"get-1-bolt":        {">=", 0.90},
-	"get-2-bolt":        {">=", 0.90},
-	"refusal-view":      {"<=", 1},
-	"good-beside-stale": {">=", 0.90},
-	"open-bolt":         {"<=", 2},
+var boundOf = map[string]measure.Bound{
+	"put-1-bolt":        measure.AtLeast(0.95),
+	"put-8-bolt":        measure.AtLeast(4),
+	"put-64-bolt":       measure.AtLeast(9),
+	"put-256-bolt":      measure.AtLeast(15),
+	"put-8-batch":       measure.AtLeast(2),
+	"put-64-batch":      measure.AtLeast(1.2),
+	"put-256-batch":     measure.AtLeast(1.2),
+	"p99-8-batch":       measure.Below(1),
+	"p99-64-batch":      measure.Below(1),
+	"p99-256-batch":     measure.Below(1),
+	"get-1-bolt":        measure.AtLeast(0.90),
+	"get-2-bolt":        measure.AtLeast(0.90),
+	"refusal-view":      measure.AtMost(1),
+	"good-beside-stale": measure.AtLeast(0.90),
+	"open-bolt":         measure.AtMost(2),
 }
 
 // Ratios compares what was measured. Batch enters with the delay that gave it
 // the higher throughput.
-func Ratios(r measure.Results) []Ratio {
-	var all []Ratio
+func Ratios(r measure.Results) []measure.Ratio {
+	var all []measure.Ratio
 	add := func(name string, value measure.Value, ours, theirs []measure.Sample) {
 		if len(ours) == 0 || len(theirs) == 0 {
 			return // not measured
 		}
-		quotients := measure.Paired(ours, theirs, value)
-		ratio := Ratio{Name: name, Value: measure.Median(quotients), Bound: boundOf[name]}
-		if len(quotients) > 0 {
-			ratio.Lowest, ratio.Most = measure.Range(quotients)
-		}
-		all = append(all, ratio)
+		all = append(all, measure.NewRatio(name, boundOf[name], measure.Paired(ours, theirs, value)))
 	}
 	put := func(n int) map[string][]measure.Sample { return r[fmt.Sprintf("put-%d", n)] }
 	for _, n := range writers {

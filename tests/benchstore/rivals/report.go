@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/fencedkv/fencedkv/tests/benchstore/measure"
@@ -13,7 +12,8 @@ import (
 
 // report writes the table, the bounds and, last, the ratios.
 func report(out io.Writer, results measure.Results, synced time.Duration, refusalAllocs float64) {
-	table(out, results)
+	fmt.Fprintln(out)
+	measure.Table(out, results)
 	for _, name := range TooFast(results["put-1"], synced) {
 		fmt.Fprintf(out, "warning: %s writes faster than the device syncs; does it sync?\n", name)
 	}
@@ -28,44 +28,8 @@ func report(out io.Writer, results measure.Results, synced time.Duration, refusa
 		fmt.Fprintf(out, "good beside spinning stale: %.3f\n", measure.Median(q))
 	}
 
-	ratios := Ratios(results)
 	fmt.Fprintln(out)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, r := range ratios {
-		fmt.Fprintf(w, "%s\t%.3f\t(%.3f to %.3f)\n", r.Name, r.Value, r.Lowest, r.Most)
-	}
-	w.Flush()
-	fmt.Fprintln(out)
-	for _, r := range ratios {
-		if r.Bound != (Bound{}) {
-			fmt.Fprintln(out, r.Verdict())
-		}
-	}
-	for _, r := range ratios {
-		fmt.Fprintln(out, r)
-	}
-}
-
-func table(out io.Writer, results measure.Results) {
-	fmt.Fprintln(out)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "case\tcontestant\t1/s\tp50\tp99\t")
-	for _, name := range slices.Sorted(maps.Keys(results)) {
-		for _, who := range slices.Sorted(maps.Keys(results[name])) {
-			s := results[name][who]
-			fmt.Fprintf(w, "%s\t%s\t%.0f\t%v\t%v\t\n", name, who, measure.MedianOf(s, measure.Throughput),
-				rounded(measure.MedianOf(s, measure.P50)), rounded(measure.MedianOf(s, measure.P99)))
-		}
-	}
-	w.Flush()
-}
-
-func rounded(seconds float64) time.Duration {
-	d := time.Duration(seconds * float64(time.Second))
-	if d < 10*time.Microsecond {
-		return d
-	}
-	return d.Round(time.Microsecond)
+	measure.Report(out, Ratios(results))
 }
 
 // TooFast returns who, alone, writes in less than half the time of a sync.

@@ -13,24 +13,6 @@ import (
 	"github.com/fencedkv/fencedkv/tests/benchstore/rivals"
 )
 
-func TestABoundIsMetOrMissed(t *testing.T) {
-	for _, c := range []struct {
-		ratio rivals.Ratio
-		want  string
-	}{
-		{rivals.Ratio{Name: "put-1-bolt", Value: 0.95, Bound: rivals.Bound{Relation: ">=", Limit: 0.95}}, "bound put-1-bolt >= 0.95 met"},
-		{rivals.Ratio{Name: "put-1-bolt", Value: 0.94, Bound: rivals.Bound{Relation: ">=", Limit: 0.95}}, "bound put-1-bolt >= 0.95 missed"},
-		{rivals.Ratio{Name: "open-bolt", Value: 2, Bound: rivals.Bound{Relation: "<=", Limit: 2}}, "bound open-bolt <= 2 met"},
-		{rivals.Ratio{Name: "open-bolt", Value: 2.1, Bound: rivals.Bound{Relation: "<=", Limit: 2}}, "bound open-bolt <= 2 missed"},
-		{rivals.Ratio{Name: "p99-8-batch", Value: 1, Bound: rivals.Bound{Relation: "<", Limit: 1}}, "bound p99-8-batch < 1 missed"},
-		{rivals.Ratio{Name: "p99-8-batch", Value: measure.Median(nil), Bound: rivals.Bound{Relation: "<", Limit: 1}}, "bound p99-8-batch < 1 missed"},
-	} {
-		if got := c.ratio.Verdict(); got != c.want {
-			t.Errorf("%v: got %q, want %q", c.ratio.Value, got, c.want)
-		}
-	}
-}
-
 func rounds(ops int, p99 time.Duration) []measure.Sample {
 	return slices.Repeat([]measure.Sample{{Ops: ops, Elapsed: time.Second, P50: p99, P99: p99}}, measure.MinRounds)
 }
