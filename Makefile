@@ -26,7 +26,7 @@ fmt: ## fails if a file is not as gofmt writes it
 	files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:" $$files; exit 1; fi
 
 vet: ## vet, and a build for each platform
-	go vet ./... && (cd tests && go vet ./...) && (cd tests/benchstore && go vet ./...)
+	go vet ./... && (cd tests && go vet ./...) && (cd tests/benchstore && go vet ./...) && (cd tests/benchlocks && go vet ./...)
 	for platform in linux/386 darwin/arm64 windows/amd64; do \
 		echo "$$platform"; \
 		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build ./... ; \
@@ -37,6 +37,7 @@ lint: ## golangci-lint, pinned by tests/lint/go.mod
 	$(LINT) run --allow-parallel-runners ./...
 	cd tests && $(LINT) run --allow-parallel-runners ./...
 	cd tests/benchstore && $(LINT) run --allow-parallel-runners ./...
+	cd tests/benchlocks && $(LINT) run --allow-parallel-runners ./...
 
 unit: ## tests that need no server, under the race detector, and their coverage
 	profile=$$(mktemp); trap 'rm -f "$$profile"' EXIT; \
@@ -70,10 +71,13 @@ HISTORIES ?= 1000
 histories: ## concurrent histories of the store, HISTORIES of them, checked for linearizability
 	cd tests && HISTORIES=$(HISTORIES) go test -v -timeout 60m -run 'Linearizable|Rejected' ./linear
 
-.PHONY: bench-store bench-scale
+.PHONY: bench-store bench-scale bench-locks
 
 bench-store: ## the store beside its rivals, in BENCH_TIME (8m); draws tests/benchstore/put.svg
 	go -C tests/benchstore run . rivals --plot put.svg
+
+bench-locks: ## the Lockers beside their rivals, in BENCH_TIME (6m)
+	go -C tests/benchlocks run .
 
 bench-scale: ## the store as it grows, to BENCH_SHARE (1) of 10,000,000 keys; draws tests/benchstore/scale.svg
 	go -C tests/benchstore run . scale --plot scale.svg
