@@ -24,6 +24,7 @@ type Certificate struct {
 	CertFile, KeyFile, BothFile string
 
 	pool *x509.CertPool
+	pair tls.Certificate
 }
 
 // NewCertificate makes a certificate and its files.
@@ -48,12 +49,23 @@ func NewCertificate(t testing.TB) *Certificate {
 		}
 	}
 	c.pool.AppendCertsFromPEM(cert)
+	if c.pair, err = tls.X509KeyPair(cert, key); err != nil {
+		t.Fatalf("servers: certificate: %v", err)
+	}
 	return c
 }
 
 // ClientConfig trusts this certificate and no other.
 func (c *Certificate) ClientConfig() *tls.Config {
 	return &tls.Config{RootCAs: c.pool, ServerName: "127.0.0.1"}
+}
+
+// OwnerConfig is ClientConfig for a client that presents this certificate
+// itself, where a server demands one.
+func (c *Certificate) OwnerConfig() *tls.Config {
+	config := c.ClientConfig()
+	config.Certificates = []tls.Certificate{c.pair}
+	return config
 }
 
 // selfSigned makes a certificate and its key (PKCS #8), both in PEM.

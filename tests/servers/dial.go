@@ -17,7 +17,7 @@ func dial(ctx context.Context, addr string, c *Certificate) (net.Conn, error) {
 	if c == nil {
 		conn, err = plain.DialContext(ctx, "tcp", addr)
 	} else {
-		conn, err = (&tls.Dialer{NetDialer: plain, Config: c.ClientConfig()}).DialContext(ctx, "tcp", addr)
+		conn, err = (&tls.Dialer{NetDialer: plain, Config: c.OwnerConfig()}).DialContext(ctx, "tcp", addr)
 	}
 	if err != nil {
 		return nil, err

@@ -19,8 +19,10 @@ type EtcdOptions struct {
 	// Fsync makes every write reach the disk before it is acknowledged. By
 	// default data survives Kill, but would not survive the machine.
 	Fsync bool
-	// TLS makes Addr a port for TLS. Client certificates are not asked for.
+	// TLS makes Addr a port for TLS.
 	TLS *Certificate
+	// ClientCertificates makes it demand one, see [Certificate.OwnerConfig].
+	ClientCertificates bool
 	// Flags are more arguments of etcd. The default has a heartbeat of 20 ms
 	// and an election timeout of 200 ms, which allows leases of 1 s.
 	Flags []string
@@ -51,6 +53,8 @@ type etcdProgram struct {
 	// The peer port is part of the member's identity: it stays for as long as
 	// the client port does.
 	port, peer int
+	// Of a member of a cluster: its name, and the peer addresses of all.
+	member, cluster string
 }
 
 func (*etcdProgram) name() string { return "etcd" }
@@ -65,12 +69,16 @@ func (e *etcdProgram) command(dir string, port int) (*exec.Cmd, error) {
 	}
 	client := fmt.Sprintf("%s://127.0.0.1:%d", e.scheme(), port)
 	peer := fmt.Sprintf("http://127.0.0.1:%d", e.peer)
+	name, cluster := "test", "test="+peer
+	if e.cluster != "" {
+		name, cluster = e.member, e.cluster
+	}
 	args := []string{
-		"--name", "test",
+		"--name", name,
 		"--data-dir", filepath.Join(dir, "data", "etcd"),
 		"--listen-client-urls", client, "--advertise-client-urls", client,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-		"--initial-cluster", "test=" + peer,
+		"--initial-cluster", cluster,
 		"--heartbeat-interval", "20", "--election-timeout", "200",
 		"--log-level", "warn",
 	}
@@ -79,6 +87,9 @@ func (e *etcdProgram) command(dir string, port int) (*exec.Cmd, error) {
 	}
 	if c := e.opts.TLS; c != nil {
 		args = append(args, "--cert-file", c.CertFile, "--key-file", c.KeyFile)
+		if e.opts.ClientCertificates {
+			args = append(args, "--client-cert-auth", "--trusted-ca-file", c.CertFile)
+		}
 	}
 	return exec.Command(e.path, append(args, e.opts.Flags...)...), nil
 }
@@ -91,15 +102,7 @@ func (e *etcdProgram) scheme() string {
 }
 
 func (e *etcdProgram) ready(ctx context.Context, addr string) error {
-	conn, err := dial(ctx, addr, e.opts.TLS)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if _, err := io.WriteString(conn, "GET /health HTTP/1.0\r\nHost: "+addr+"\r\n\r\n"); err != nil {
-		return err
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	resp, err := e.get(ctx, addr, "/health")
 	if err != nil {
 		return err
 	}
@@ -112,4 +115,32 @@ func (e *etcdProgram) ready(ctx context.Context, addr string) error {
 		return fmt.Errorf("health is %q: %s", answer.Health, answer.Reason)
 	}
 	return nil
+}
+
+// get asks for a page. Closing the answer's body ends the connection.
+func (e *etcdProgram) get(ctx context.Context, addr, path string) (*http.Response, error) {
+	conn, err := dial(ctx, addr, e.opts.TLS)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := ask(conn, addr, path)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	resp.Body = body{resp.Body, conn}
+	return resp, nil
+}
+
+func ask(conn io.ReadWriter, host, path string) (*http.Response, error) {
+	if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.0\r\nHost: "+host+"\r\n\r\n"); err != nil {
+		return nil, err
+	}
+	return http.ReadResponse(bufio.NewReader(conn), nil)
+}
+
+// body closes the connection that it comes by.
+type body struct {
+	io.Reader
+	io.Closer
 }

@@ -18,8 +18,10 @@ type RedisOptions struct {
 	AppendOnly bool
 	// Password of the default user (requirepass). The default is none.
 	Password string
-	// TLS makes Addr a port for TLS. Client certificates are not asked for.
+	// TLS makes Addr a port for TLS.
 	TLS *Certificate
+	// ClientCertificates makes it demand one, see [Certificate.OwnerConfig].
+	ClientCertificates bool
 	// Config are more lines of redis.conf, ACL users for example:
 	// "user alice on >secret ~* +@all". The default user must remain able to
 	// PING with Password.
@@ -37,6 +39,20 @@ func StartRedis(t testing.TB, opts *RedisOptions) *Redis {
 	return &Redis{own(t, s, err)}
 }
 
+// StartRedisServers starts n servers of the test's own that know nothing of
+// each other, as Redlock wants them; the options are for each.
+func StartRedisServers(t testing.TB, n int, opts *RedisOptions) []*Redis {
+	t.Helper()
+	ctx := t.Context()
+	group, err := startTogether(n, func(int) (*instance, error) { return newRedis(ctx, opts) })
+	ownGroup(t, group, err)
+	var all []*Redis
+	for _, s := range group {
+		all = append(all, &Redis{s})
+	}
+	return all
+}
+
 func newRedis(ctx context.Context, opts *RedisOptions) (*instance, error) {
 	path, err := provision.Redis(ctx, nil)
 	if err != nil {
@@ -48,6 +64,7 @@ func newRedis(ctx context.Context, opts *RedisOptions) (*instance, error) {
 type redisProgram struct {
 	path string
 	opts RedisOptions
+	bus  int // the port for other members of a Cluster
 }
 
 func (*redisProgram) name() string { return "redis-server" }
@@ -61,7 +78,11 @@ func (r *redisProgram) command(dir string, port int) (*exec.Cmd, error) {
 		"appendonly no",
 	}
 	if c := r.opts.TLS; c != nil {
-		lines = append(lines, "port 0", fmt.Sprintf("tls-port %d", port), "tls-auth-clients no",
+		authClients := "tls-auth-clients no"
+		if r.opts.ClientCertificates {
+			authClients = "tls-auth-clients yes"
+		}
+		lines = append(lines, "port 0", fmt.Sprintf("tls-port %d", port), authClients,
 			fmt.Sprintf("tls-cert-file %q", c.CertFile),
 			fmt.Sprintf("tls-key-file %q", c.KeyFile),
 			fmt.Sprintf("tls-ca-cert-file %q", c.CertFile))

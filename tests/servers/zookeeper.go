@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,9 +20,10 @@ type ZooKeeperOptions struct {
 	// Fsync makes every write reach the disk before it is acknowledged. By
 	// default data survives Kill, but would not survive the machine.
 	Fsync bool
-	// TLS makes Addr a port for TLS (secureClientPort). Client certificates
-	// are not asked for.
+	// TLS makes Addr a port for TLS (secureClientPort).
 	TLS *Certificate
+	// ClientCertificates makes it demand one, see [Certificate.OwnerConfig].
+	ClientCertificates bool
 	// Config are more lines of zoo.cfg. The default has tickTime=200 (ms), so
 	// that sessions live 400 to 4000 ms.
 	Config []string
@@ -50,6 +53,9 @@ func newZooKeeper(ctx context.Context, opts *ZooKeeperOptions) (*instance, error
 type zooKeeperProgram struct {
 	java provision.Java
 	opts ZooKeeperOptions
+	// Of a member of an ensemble: its number, and the lines that name all.
+	id       int
+	ensemble []string
 }
 
 func (*zooKeeperProgram) name() string { return "zookeeper" }
@@ -64,7 +70,17 @@ func (z *zooKeeperProgram) command(dir string, port int) (*exec.Cmd, error) {
 		"admin.enableServer=false",
 		"4lw.commands.whitelist=ruok,srvr,mntr,stat",
 	}
+	if z.id > 0 {
+		lines = append(lines, z.ensemble...)
+		if err := os.WriteFile(filepath.Join(dir, "data", "myid"), []byte(strconv.Itoa(z.id)), 0o600); err != nil {
+			return nil, err
+		}
+	}
 	if c := z.opts.TLS; c != nil {
+		clientAuth := "none"
+		if z.opts.ClientCertificates {
+			clientAuth = "need"
+		}
 		lines = append(lines,
 			"secureClientPortAddress=127.0.0.1",
 			fmt.Sprintf("secureClientPort=%d", port),
@@ -73,7 +89,7 @@ func (z *zooKeeperProgram) command(dir string, port int) (*exec.Cmd, error) {
 			"ssl.keyStore.location="+filepath.ToSlash(c.BothFile),
 			"ssl.trustStore.type=PEM",
 			"ssl.trustStore.location="+filepath.ToSlash(c.CertFile),
-			"ssl.clientAuth=none",
+			"ssl.clientAuth="+clientAuth,
 		)
 	} else {
 		lines = append(lines, "clientPortAddress=127.0.0.1", fmt.Sprintf("clientPort=%d", port))
@@ -101,20 +117,23 @@ func (z *zooKeeperProgram) command(dir string, port int) (*exec.Cmd, error) {
 }
 
 func (z *zooKeeperProgram) ready(ctx context.Context, addr string) error {
+	answer, err := z.ask(ctx, addr)
+	if err == nil && !strings.Contains(answer, "Mode:") {
+		err = fmt.Errorf("srvr answered %q", answer)
+	}
+	return err
+}
+
+// ask is what the server answers to srvr.
+func (z *zooKeeperProgram) ask(ctx context.Context, addr string) (string, error) {
 	conn, err := dial(ctx, addr, z.opts.TLS)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer conn.Close()
 	if _, err := io.WriteString(conn, "srvr"); err != nil {
-		return err
+		return "", err
 	}
 	answer, err := io.ReadAll(conn)
-	if err != nil {
-		return err
-	}
-	if !strings.Contains(string(answer), "Mode:") {
-		return fmt.Errorf("srvr answered %q", answer)
-	}
-	return nil
+	return string(answer), err
 }

@@ -10,16 +10,22 @@ import (
 	"github.com/fencedkv/fencedkv/locks"
 	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/proxy"
+	"github.com/fencedkv/fencedkv/tests/servers"
 )
 
 // A follower goes on answering pings for a while after its leader has ceased to
 // hear from it; the leader lets the session expire. Whoever counts from the
 // pings trusts a lock that somebody else has by then.
 func TestALeaseEndsInTimeWhenTheServerIsCutOffFromItsLeader(t *testing.T) {
-	e := startEnsemble(t)
-	leader, follower := e.roles(t)
-	s := newSite(t, e.client[leader])
-	link := e.link[follower][leader]
+	// Each member reaches the others through proxies of its own, so that one
+	// follower can be cut off from its leader, and from nobody else.
+	links := make(map[[2]int]*proxy.Proxy) // from, to
+	e := servers.StartEnsemble(t, &servers.EnsembleOptions{Route: func(from, to int, addr string) string {
+		p := proxy.New(t, addr)
+		links[[2]int{from, to}] = p
+		return p.Addr()
+	}})
+	s := newSite(t, e.Members[0].Addr())
 	for _, tt := range []struct {
 		timeout time.Duration
 		renewed int // before the cut; 0 is a first grant after a long idle time
@@ -30,9 +36,12 @@ func TestALeaseEndsInTimeWhenTheServerIsCutOffFromItsLeader(t *testing.T) {
 		{400 * time.Millisecond, 0},
 		{2 * time.Second, 1},
 	} {
+		leader := e.Leader(t) // waits until all are back
+		follower := (leader + 1) % len(e.Members)
+		link := links[[2]int{follower, leader}]
 		opts := &zklock.Options{Root: s.root, SessionTimeout: tt.timeout, RequestTimeout: bounded.Patience}
-		holder := dial(t, e.client[follower], opts) // waits until the follower is back
-		observer := dial(t, e.client[leader], s.long())
+		holder := dial(t, e.Members[follower].Addr(), opts)
+		observer := dial(t, e.Members[leader].Addr(), s.long())
 		if tt.renewed == 0 {
 			idle := time.NewTimer(3 * tt.timeout)
 			<-idle.C
@@ -65,7 +74,6 @@ func TestALeaseEndsInTimeWhenTheServerIsCutOffFromItsLeader(t *testing.T) {
 		link.Heal(t)
 		bounded.Close(t, observer)
 		bounded.Close(t, holder)
-		e.roles(t)
 	}
 }
 

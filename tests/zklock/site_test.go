@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -38,6 +39,8 @@ func shared(t testing.TB) *site {
 	t.Helper()
 	return newSite(t, servers.SharedZooKeeper(t))
 }
+
+func local(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
 type silent struct{}
 
