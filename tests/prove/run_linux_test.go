@@ -1,0 +1,228 @@
+package prove_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/rpc"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fencedkv/fencedkv/tests/internal/history"
+)
+
+const (
+	clients = 8
+
+	// luckless is how much longer than asked a run may last until a stop has
+	// hit a client between its read and its write.
+	luckless = time.Minute
+)
+
+// outcome is what a run has shown.
+type outcome struct {
+	tally
+	stops int
+	value int // of the counter at the end
+}
+
+// lost is how many acknowledged updates are not in the counter.
+func (o outcome) lost() int { return o.acknowledged - o.value }
+
+// run has the clients add to one counter for at least the time, and until an
+// update was lost, or would have been.
+func run(t *testing.T, lock service, fenced bool, atLeast time.Duration, seed uint64) outcome {
+	t.Helper()
+	var config resourceConfig
+	if fenced {
+		config.Path = filepath.Join(t.TempDir(), "counter.db")
+	}
+	resource, address := startResource(t, config)
+	conn, err := rpc.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	all := &recording{}
+	parent := caller{conn: conn, record: all.add}
+
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	var children []*process
+	for n := 1; n <= clients; n++ {
+		children = append(children, start(t, roleClient, nameOf(n),
+			clientConfig{Client: n, Seed: seed, Resource: address, Lock: lock}, in))
+	}
+	in.Close() // the clients have it
+	collected := make(chan error, 1)
+	go func() { collected <- all.collect(out) }()
+
+	stops := disturbed(t, children, seed, func() { all.await(t, &parent, children, atLeast) })
+	for _, p := range children {
+		p.tellToEnd()
+	}
+	for _, p := range children {
+		p.requireEnd(t)
+	}
+	if err := <-collected; err != nil {
+		t.Fatalf("read the events: %v", err)
+	}
+	last, err := parent.call(history.Operation{Kind: history.Get})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := count(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resource.tellToEnd()
+	resource.requireEnd(t)
+	return outcome{tally: all.tally, stops: stops, value: value}
+}
+
+// startResource starts the process of the counter, which listens at address.
+func startResource(t *testing.T, config resourceConfig) (p *process, address string) {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	f, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return start(t, roleResource, roleResource, config, nil, f), l.Addr().String()
+}
+
+// disturbed stops and continues the children at random until do returns. All of
+// them run then.
+func disturbed(t *testing.T, children []*process, seed uint64, do func()) (stops int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var (
+		helpers sync.WaitGroup
+		all     atomic.Int64
+	)
+	defer func() {
+		cancel()
+		helpers.Wait()
+		stops = int(all.Load())
+	}()
+	for n, p := range children {
+		helpers.Go(func() {
+			n, err := p.disturb(ctx, rand.New(rand.NewPCG(seed, uint64(n))))
+			all.Add(int64(n))
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	do()
+	return
+}
+
+// tally is what the clients were told.
+type tally struct {
+	events       history.Events
+	acknowledged int // increments
+	refusals     int // of raises and writes
+	late         int // writes that were refused
+	indefinite   int // results that are neither done nor refused
+}
+
+// recording makes the tally while the clients run.
+type recording struct {
+	mu sync.Mutex
+	tally
+	open map[int]history.Operation // by client
+}
+
+func (r *recording) add(e history.Event) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+	if r.open == nil {
+		r.open = map[int]history.Operation{}
+	}
+	if e.Begin {
+		r.open[e.Client] = e.Op
+		return nil
+	}
+	write := r.open[e.Client].Kind == history.Put
+	switch {
+	case e.Result.Outcome == history.Refused:
+		r.refusals++
+		if write {
+			r.late++
+		}
+	case e.Result.Outcome != history.Done:
+		r.indefinite++
+	case write:
+		r.acknowledged++
+	}
+	return nil
+}
+
+// collect takes the events from the pipe until the last client has ended.
+func (r *recording) collect(out io.Reader) error {
+	for lines := json.NewDecoder(out); ; {
+		var e history.Event
+		err := lines.Decode(&e)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = r.add(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// await returns when the time is over and a late write has come: one was
+// refused, or an update was lost.
+func (r *recording) await(t *testing.T, counter *caller, children []*process, atLeast time.Duration) {
+	t.Helper()
+	begin := time.Now()
+	for passes(t.Context(), 100*time.Millisecond) {
+		for _, p := range children {
+			if !p.running() {
+				t.Fatalf("%s ended by itself: %v", p.name, p.cmd.ProcessState)
+			}
+		}
+		if time.Since(begin) < atLeast {
+			continue
+		}
+		if time.Since(begin) > atLeast+luckless {
+			return // and the test says what has not been shown
+		}
+		// Increments may be added between the two looks: no more than these are lost.
+		r.mu.Lock()
+		acknowledged, late := r.acknowledged, r.late
+		r.mu.Unlock()
+		last, err := counter.call(history.Operation{Kind: history.Get})
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := count(last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if late > 0 || acknowledged > value {
+			return
+		}
+	}
+}
