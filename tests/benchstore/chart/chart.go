@@ -59,11 +59,16 @@ func Draw(path string, panels ...Panel) (err error) {
 			return fmt.Errorf("%s: %w", p.Title, err)
 		}
 	}
-	svg := vgsvg.New(panelWidth*vg.Length(len(panels)), panelHeight)
+	return write(path, row)
+}
+
+// write draws the row of plots, each as wide as a panel.
+func write(path string, row []*plot.Plot) error {
+	svg := vgsvg.New(panelWidth*vg.Length(len(row)), panelHeight)
 	canvas := draw.New(svg)
 	canvas.SetColor(color.White)
 	canvas.Fill(canvas.Path())
-	tiles := draw.Tiles{Rows: 1, Cols: len(panels), PadX: vg.Centimeter, PadTop: vg.Points(6), PadRight: vg.Points(12), PadBottom: vg.Points(4), PadLeft: vg.Points(4)}
+	tiles := draw.Tiles{Rows: 1, Cols: len(row), PadX: vg.Centimeter, PadTop: vg.Points(6), PadRight: vg.Points(12), PadBottom: vg.Points(4), PadLeft: vg.Points(4)}
 	for i, c := range plot.Align([][]*plot.Plot{row}, tiles, canvas)[0] {
 		row[i].Draw(c)
 	}
@@ -75,16 +80,22 @@ func Draw(path string, panels ...Panel) (err error) {
 	return errors.Join(err, f.Close())
 }
 
-func (p Panel) plot() (*plot.Plot, error) {
+// newPlot is a plot in the style of all pictures.
+func newPlot(title, x string) *plot.Plot {
 	out := plot.New()
-	out.Title.Text = p.Title
-	out.X.Label.Text = p.X
+	out.Title.Text = title
+	out.X.Label.Text = x
 	out.Legend.Top, out.Legend.Left = true, true
 	for _, style := range []*text.Style{
 		&out.Title.TextStyle, &out.X.Label.TextStyle, &out.X.Tick.Label, &out.Y.Tick.Label, &out.Legend.TextStyle,
 	} {
 		style.Font.Variant = "Sans"
 	}
+	return out
+}
+
+func (p Panel) plot() (*plot.Plot, error) {
+	out := newPlot(p.Title, p.X)
 	if p.XLog {
 		out.X.Scale, out.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
