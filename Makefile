@@ -94,3 +94,10 @@ device: ## every operation of a device fails, with every error
 .PHONY: damage
 damage: ## every bit of two small stores flipped, every two pages swapped; 25 minutes on two cores
 	cd tests && DAMAGE=full go test -v -timeout 0 ./damage
+
+PROVE_TIME ?= 1m
+.PHONY: prove
+prove: ## processes that are stopped lose updates, and none with fencing: PROVE_TIME each; draws tests/prove/prove.svg
+	result=$$(mktemp); trap 'rm -f "$$result"' EXIT; \
+	(cd tests && PROVE_TIME=$(PROVE_TIME) PROVE_RESULT="$$result" go test -v -count=1 -timeout 0 ./prove); \
+	go -C tests/benchstore run ./chart/bars "$$result" ../prove/prove.svg
