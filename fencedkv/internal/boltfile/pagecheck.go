@@ -18,13 +18,15 @@ import (
 type PageCheck struct {
 	tree    Tree
 	checked pageIDs // pages that bbolt may read and replace
+	changed pageIDs // leaves that are no more as the last commit left them
 	shrunk  pageIDs // leaves from which something was deleted, and the branches above
 	loose   pageIDs // pages that may be merged with another
 	cur     Cursor  // of the path that was looked at last
 	side    Cursor  // of a page beside it
 
-	// The keys of the leaf that was looked at last, [lo, hi); nil is open.
+	// The leaf that was looked at last, and its keys, [lo, hi); nil is open.
 	known  known
+	leaf   page
 	lo, hi []byte
 }
 
@@ -77,13 +79,38 @@ func (s *pageIDs) put(id uint64) {
 	}
 }
 
-// Path is to be called before bbolt gets or puts key.
+// Path is to be called before bbolt gets key.
 func (c *PageCheck) Path(key []byte) error {
 	if c.knows(theWay, key) {
 		return nil
 	}
 	_, err := c.way(key)
 	return err
+}
+
+// Put is to be called before bbolt puts key.
+func (c *PageCheck) Put(key []byte) error {
+	if err := c.Path(key); err != nil {
+		return err
+	}
+	c.changed.put(c.leaf.id)
+	return nil
+}
+
+// Get is Path, and returns the value under key, nil if there is none. changed means
+// that the leaf was written to, so that only bbolt knows.
+func (c *PageCheck) Get(key []byte) (value []byte, changed bool, err error) {
+	if err := c.Path(key); err != nil {
+		return nil, false, err
+	}
+	if c.changed.has(c.leaf.id) {
+		return nil, true, nil
+	}
+	value, bucket, _, err := c.tree.in.leafValue(&c.leaf, key)
+	if bucket {
+		value = nil
+	}
+	return value, false, err
 }
 
 // Delete is to be called before bbolt deletes key.
@@ -94,8 +121,12 @@ func (c *PageCheck) Path(key []byte) error {
 // edges come to stand side by side.
 func (c *PageCheck) Delete(key []byte) error {
 	cur, err := c.way(key)
-	if err != nil || c.shrunk.has(cur.leaf().page.id) {
+	if err != nil {
 		return err
+	}
+	c.changed.put(c.leaf.id)
+	if c.shrunk.has(c.leaf.id) {
+		return nil
 	}
 	for level := len(cur.path) - 1; level > 0; level-- {
 		for _, by := range []int{-1, 1} {
@@ -167,7 +198,7 @@ func (c *PageCheck) way(key []byte) (*Cursor, error) {
 	if err := c.wholePath(cur); err != nil {
 		return nil, err
 	}
-	c.known = theWay
+	c.known, c.leaf = theWay, cur.leaf().page
 	return cur, nil
 }
 

@@ -27,19 +27,26 @@ func prober(f *os.File, path string) (func() (size int64, there bool, err error)
 	var (
 		open, named identity
 		statErr     error
-		stat        = func(fd uintptr) { statErr = identify(int(fd), "", &open) }
 	)
+	look := func() error {
+		err := conn.Control(func(fd uintptr) { statErr = identify(int(fd), "", &open) })
+		return errors.Join(err, os.NewSyscallError("fstat", statErr))
+	}
+	if err := look(); err != nil {
+		return nil, err
+	}
 	return func() (int64, bool, error) {
-		if err := conn.Control(stat); err != nil {
+		err := identify(0, path, &named)
+		// The number of a file is not given to another one while it is open.
+		if err == nil && named.dev == open.dev && named.ino == open.ino {
+			return named.size, true, nil
+		}
+		if err := look(); err != nil {
 			return 0, false, err
 		}
-		if statErr != nil {
-			return 0, false, os.NewSyscallError("fstat", statErr)
-		}
-		err := identify(0, path, &named)
 		switch {
 		case err == nil:
-			return open.size, named.dev == open.dev && named.ino == open.ino, nil
+			return open.size, false, nil
 		case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 			return open.size, true, nil
 		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):

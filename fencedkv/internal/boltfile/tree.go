@@ -206,15 +206,7 @@ func (t *Tree) get(key []byte) (value []byte, bucket, found bool, err error) {
 			return nil, false, false, err
 		}
 		if p.leaf {
-			i, exact, ok := p.search(key)
-			switch {
-			case !ok:
-				return nil, false, false, t.in.badElement(&p, i)
-			case !exact:
-				return nil, false, false, nil
-			}
-			_, value, bucket, err = t.in.leafElement(&p, i)
-			return value, bucket, err == nil, err
+			return t.in.leafValue(&p, key)
 		}
 		i, ok := p.descent(key)
 		if !ok {
@@ -223,6 +215,19 @@ func (t *Tree) get(key []byte) (value []byte, bucket, found bool, err error) {
 		p, err = t.in.page(p.child(i))
 	}
 	return nil, false, false, t.in.circle(p.id)
+}
+
+// leafValue returns the value under key in a leaf.
+func (p *pages) leafValue(pg *page, key []byte) (value []byte, bucket, found bool, err error) {
+	i, exact, ok := pg.search(key)
+	switch {
+	case !ok:
+		return nil, false, false, p.badElement(pg, i)
+	case !exact:
+		return nil, false, false, nil
+	}
+	_, value, bucket, err = p.leafElement(pg, i)
+	return value, bucket, err == nil, err
 }
 
 func (p *pages) circle(id uint64) error {

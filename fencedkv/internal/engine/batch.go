@@ -153,9 +153,13 @@ func (b *batch) apply(raises []raise, t *Tx) (spoiled bool, err error) {
 			b.header, b.loaded = b.before, true
 		}
 		for _, r := range raises {
+			marks, err := s.writing(&s.marks)
+			if err != nil {
+				return err
+			}
 			spoiled = true // until the end of the request
 			b.header.Marks.replace(r.old, r.record)
-			if err := s.marks.Put([]byte(r.resource), r.record); err != nil {
+			if err := marks.Put([]byte(r.resource), r.record); err != nil {
 				return s.damagedMark(r.resource, err.Error())
 			}
 			b.keep(r.resource, r.markRecord)
@@ -184,15 +188,19 @@ func (b *batch) apply(raises []raise, t *Tx) (spoiled bool, err error) {
 func (s *Snapshot) applyWrite(resource string, p pending, values *Tally) (changed bool, err error) {
 	key := []byte(p.key)
 	at := EncodeKey(resource, key)
-	old, err := s.data.Get(at)
+	data, err := s.writing(&s.data)
+	if err != nil {
+		return false, err
+	}
+	old, err := data.Get(at)
 	if err != nil {
 		return false, err
 	}
 	values.replace(old, p.record)
 	if p.record == nil {
-		err = s.data.Delete(at)
+		err = data.Delete(at)
 	} else {
-		err = s.data.Put(at, p.record)
+		err = data.Put(at, p.record)
 	}
 	if err != nil {
 		return false, s.damagedValue(resource, key, err.Error())
@@ -206,7 +214,11 @@ func (b *batch) putHeader() error {
 		return nil
 	}
 	return b.snap.do(inHeader, func() error {
-		if err := b.snap.header.Put(headerKey, b.header.Encode()); err != nil {
+		header, err := b.snap.writing(&b.snap.header)
+		if err != nil {
+			return err
+		}
+		if err := header.Put(headerKey, b.header.Encode()); err != nil {
 			return &Damage{Path: b.snap.path, Kind: "header", Problem: err.Error()}
 		}
 		return nil

@@ -8,17 +8,20 @@ import (
 
 // bucket is a bucket of a snapshot.
 //
-// What the last commit left is read with a boltfile.Tree. bbolt believes every
-// page that it comes to, so in a write transaction each page is looked at before
-// bbolt follows it.
+// What the last commit left is read with a boltfile.Tree, also in a write
+// transaction until it writes to the bucket. bbolt believes every page that it
+// comes to, so from then on each page is looked at before bbolt follows it.
 type bucket struct {
-	tree    boltfile.Tree
-	check   *boltfile.PageCheck // of a write transaction; nil if there is none
-	written *bbolt.Bucket       // nil like check
+	name string
+	tree boltfile.Tree
+
+	written *bbolt.Bucket // nil until the transaction writes to it
+	check   *boltfile.PageCheck
 }
 
-// writable adds what a write transaction makes of the bucket, which is in root.
-func (b *bucket) writable(tx *bbolt.Tx, root *boltfile.PageCheck, name []byte) error {
+// write makes the bucket one that can be written to. root is the one that it is in.
+func (b *bucket) write(tx *bbolt.Tx, root *boltfile.PageCheck) error {
+	name := []byte(b.name)
 	if err := root.Path(name); err != nil {
 		return err
 	}
@@ -32,21 +35,22 @@ func (b *bucket) Get(key []byte) (record []byte, err error) {
 		record, _, err = b.tree.Get(key)
 		return record, err
 	}
-	if err := b.check.Path(key); err != nil {
-		return nil, err
+	record, changed, err := b.check.Get(key)
+	if changed {
+		record = b.written.Get(key)
 	}
-	return b.written.Get(key), nil
+	return record, err
 }
 
-// Put stores a record in the write transaction.
+// Put stores a record. Both it and Delete come after write.
 func (b *bucket) Put(key, record []byte) error {
-	if err := b.check.Path(key); err != nil {
+	if err := b.check.Put(key); err != nil {
 		return err
 	}
 	return b.written.Put(key, record)
 }
 
-// Delete removes a record in the write transaction.
+// Delete removes a record.
 func (b *bucket) Delete(key []byte) error {
 	if err := b.check.Delete(key); err != nil {
 		return err

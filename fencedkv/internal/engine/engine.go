@@ -158,7 +158,6 @@ func (e *Engine) begin(writable bool) (*Snapshot, error) {
 	if s.root, err = e.file.Base(tx); err != nil {
 		return nil, errors.Join(err, s.end())
 	}
-	s.rootCheck = boltfile.NewPageCheck(s.root)
 	return s, nil
 }
 

@@ -33,7 +33,7 @@ type Snapshot struct {
 	tx    *bbolt.Tx       // the write transaction; nil if there is none, and at the end
 	root  boltfile.Tree   // of a write transaction: the root bucket as the last commit left it
 
-	rootCheck           *boltfile.PageCheck // of root
+	rootCheck           *boltfile.PageCheck // of root; nil until something is written
 	found               buckets
 	header, marks, data bucket
 }
@@ -103,12 +103,7 @@ func (s *Snapshot) find(want buckets) error {
 			missing = append(missing, strconv.Quote(b.name))
 			continue
 		}
-		*b.at = bucket{tree: tree}
-		if s.tx != nil {
-			if err := b.at.writable(s.tx, s.rootCheck, []byte(b.name)); err != nil {
-				return err
-			}
-		}
+		*b.at = bucket{name: b.name, tree: tree}
 		s.found |= b.in
 	}
 	switch {
@@ -119,6 +114,19 @@ func (s *Snapshot) find(want buckets) error {
 		return &boltfile.FormatError{Path: s.path, Detail: "it is a bbolt file, but no store of fencedkv"}
 	}
 	return &Damage{Path: s.path, Kind: "header", Problem: "bucket " + strings.Join(missing, " and ") + " is missing"}
+}
+
+// writing returns a bucket that was found, to be written to.
+func (s *Snapshot) writing(b *bucket) (*bucket, error) {
+	if b.written == nil {
+		if s.rootCheck == nil {
+			s.rootCheck = boltfile.NewPageCheck(s.root)
+		}
+		if err := b.write(s.tx, s.rootCheck); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
 }
 
 func (s *Snapshot) lookUp(name string) (boltfile.Tree, bool, error) {
