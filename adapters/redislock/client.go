@@ -31,6 +31,7 @@ var (
 	_ Client = (*redis.Client)(nil)
 	_ Client = (*redis.ClusterClient)(nil)
 	_ Client = redis.UniversalClient(nil)
+	_ router = (*redis.ClusterClient)(nil)
 )
 
 // pipeliner is needed for Options.WaitReplicas: WAIT counts the writes of its
@@ -42,6 +43,21 @@ type pipeliner interface {
 // cluster finds the node that has a key.
 type cluster interface {
 	MasterForKey(ctx context.Context, key string) (*redis.Client, error)
+}
+
+// router is a client that remembers which server has which keys. It reloads
+// that when a server sends it elsewhere, which a dead one does not, and else
+// once a minute, when the leases there have long run out.
+type router interface {
+	ReloadState(ctx context.Context)
+}
+
+// reroute is for a request that has failed. The client reloads in the
+// background, a few times a second at most.
+func (l *Locker) reroute(ctx context.Context) {
+	if c, ok := l.client.(router); ok {
+		c.ReloadState(ctx)
+	}
 }
 
 // Dial returns a Locker with a client of its own on the server at address, such

@@ -23,6 +23,9 @@ func call[T any](ctx context.Context, l *Locker, request func(context.Context) (
 	started := l.group.Go(func() {
 		defer cancel()
 		value, err := request(ctx)
+		if err != nil {
+			l.reroute(ctx)
+		}
 		done <- result{value, err}
 	})
 	if !started {
