@@ -1,0 +1,128 @@
+package deployments_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/fencedkv/fencedkv/adapters/redislock"
+	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
+	"github.com/fencedkv/fencedkv/tests/servers"
+)
+
+func redisUnderSentinels(t testing.TB) *deployment {
+	s := servers.StartSentinels(t, nil)
+	observer := sentinelClient(t, s, nil)
+	d := &deployment{
+		addrs: append(s.Addrs(), s.Members[0].Addr(), s.Members[1].Addr()),
+		connect: func(t testing.TB, n network, ttl time.Duration) locks.Locker {
+			return redisLocker(t, sentinelClient(t, s, n), &redislock.Options{TTL: ttl})
+		},
+		entries: func(t testing.TB, name string) []string {
+			return redisEntries(t, observer, name)
+		},
+		killLeader: func(t testing.TB) { s.Members[s.Master(t)].Kill(t) },
+		name:       sameName,
+	}
+	return d
+}
+
+func redisClusterWithReplicas(t testing.TB) *deployment {
+	c := servers.StartRedisCluster(t, &servers.ClusterOptions{Replicas: true})
+	return redisCluster(t, c, func(t testing.TB, victim *servers.Redis) { victim.Kill(t) })
+}
+
+func redisClusterOfMasters(t testing.TB) *deployment {
+	c := servers.StartRedisCluster(t, &servers.ClusterOptions{Redis: servers.RedisOptions{AppendOnly: true}})
+	return redisCluster(t, c, func(t testing.TB, victim *servers.Redis) { victim.Restart(t) })
+}
+
+func redisCluster(t testing.TB, c *servers.RedisCluster, kill func(testing.TB, *servers.Redis)) *deployment {
+	const victim = 1
+	observer := clusterClient(t, c, nil)
+	return &deployment{
+		addrs: c.Addrs(),
+		connect: func(t testing.TB, n network, ttl time.Duration) locks.Locker {
+			return redisLocker(t, clusterClient(t, c, n), &redislock.Options{TTL: ttl})
+		},
+		entries: func(t testing.TB, name string) []string {
+			node, err := observer.MasterForKey(t.Context(), redisKey(name)+"lock")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return redisEntries(t, node, name)
+		},
+		killLeader: func(t testing.TB) { kill(t, c.Members[victim]) },
+		name: func(t testing.TB, name string) string {
+			for i := 0; ; i++ {
+				if n := fmt.Sprint(name, i); c.Owner(t, redisKey(n)) == victim {
+					return n
+				}
+			}
+		},
+	}
+}
+
+func sentinelClient(t testing.TB, s *servers.Sentinels, n network) *redis.Client {
+	c := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: servers.SentinelMaster, SentinelAddrs: s.Addrs(), Dialer: n.dial,
+		ContextTimeoutEnabled: true, DialerRetries: 1,
+	})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func clusterClient(t testing.TB, s *servers.RedisCluster, n network) *redis.ClusterClient {
+	c := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: s.Addrs(), Dialer: n.dial, ContextTimeoutEnabled: true, DialerRetries: 1,
+	})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func redisLocker(t testing.TB, client redislock.Client, o *redislock.Options) *redislock.Locker {
+	t.Helper()
+	l, err := redislock.New(client, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), bounded.Patience)
+		defer cancel()
+		if err := l.Close(ctx); err != nil && !errors.Is(err, locks.ErrUnreachable) {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return l
+}
+
+// redisKey begins the keys of a lock whose name needs no escape.
+func redisKey(name string) string { return "fencedkv:{" + name + "}:" }
+
+// redisEntries are the grant, the waiters, and keys that are none of those that
+// may outlive an attempt.
+func redisEntries(t testing.TB, c *redis.Client, name string) []string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), bounded.Patience)
+	defer cancel()
+	key := redisKey(name)
+	keys, err := c.Keys(ctx, key+"*").Result()
+	if err != nil {
+		t.Fatalf("read the keys of %q: %v", name, err)
+	}
+	waiters, err := c.ZRange(ctx, key+"queue", 0, -1).Result()
+	if err != nil {
+		t.Fatalf("read the queue of %q: %v", name, err)
+	}
+	return append(waiters, slices.DeleteFunc(keys, func(k string) bool {
+		k = strings.TrimPrefix(k, key)
+		return k == "last" || k == "queue" || k == "alive" || strings.HasPrefix(k, "gone:")
+	})...)
+}
