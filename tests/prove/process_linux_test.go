@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"runtime"
@@ -85,22 +84,16 @@ func (p *process) requireEnd(t *testing.T) {
 	}
 }
 
-// disturb stops and continues the process until ctx ends, and leaves it running.
-// It returns how often it did.
-func (p *process) disturb(ctx context.Context, rnd *rand.Rand) (stops int, err error) {
-	upTo := func(d time.Duration) time.Duration { return time.Duration(rnd.Int64N(int64(d))) }
-	for passes(ctx, upTo(2*ttl)) {
-		if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-			return stops, fmt.Errorf("stop %s: %w", p.name, err)
-		}
-		// Services notice up to half a second late that a lease has run out.
-		passes(ctx, ttl+ttl/2+upTo(ttl))
-		if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-			return stops, fmt.Errorf("continue %s: %w", p.name, err)
-		}
-		stops++
+// stopFor stops the process for d, or until ctx ends, and lets it go on.
+func (p *process) stopFor(ctx context.Context, d time.Duration) error {
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("stop %s: %w", p.name, err)
 	}
-	return stops, nil
+	passes(ctx, d)
+	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		return fmt.Errorf("continue %s: %w", p.name, err)
+	}
+	return nil
 }
 
 // passes waits for d, and tells whether ctx lasted that long.

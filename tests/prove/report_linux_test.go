@@ -51,7 +51,7 @@ func report(t *testing.T, rows []row, each time.Duration) {
 		Groups []string
 		Series [2]series
 	}
-	picture.Title = fmt.Sprintf("updates lost in %v by %d clients that are stopped at random", each, clients)
+	picture.Title = fmt.Sprintf("updates lost by %d processes in %.0f s", clients, each.Seconds())
 	picture.Series[0].Name, picture.Series[1].Name = "without fencing", "with fencing"
 	for _, r := range rows {
 		picture.Groups = append(picture.Groups, r.Service)

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,7 +22,7 @@ const (
 
 	// luckless is how much longer than asked a run may last until a stop has
 	// hit a client between its read and its write.
-	luckless = time.Minute
+	luckless = 2 * time.Minute
 )
 
 // outcome is what a run has shown.
@@ -111,26 +110,42 @@ func startResource(t *testing.T, config resourceConfig) (p *process, address str
 func disturbed(t *testing.T, children []*process, seed uint64, do func()) (stops int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	var (
-		helpers sync.WaitGroup
-		all     atomic.Int64
-	)
-	defer func() {
-		cancel()
-		helpers.Wait()
-		stops = int(all.Load())
-	}()
-	for n, p := range children {
-		helpers.Go(func() {
-			n, err := p.disturb(ctx, rand.New(rand.NewPCG(seed, uint64(n))))
-			all.Add(int64(n))
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	var helper sync.WaitGroup
+	defer helper.Wait()
+	defer cancel()
+	helper.Go(func() {
+		var err error
+		if stops, err = disturb(ctx, children, seed); err != nil {
+			t.Error(err)
+		}
+	})
 	do()
-	return
+	cancel()
+	helper.Wait()
+	return stops
+}
+
+// disturb does so in rounds: in each some of the children are stopped, whatever
+// they are doing, each for a time of its own. Between the rounds all of them run,
+// since a service whose waiters are stopped all the time grants little.
+func disturb(ctx context.Context, children []*process, seed uint64) (stops int, err error) {
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	upTo := func(d time.Duration) time.Duration { return time.Duration(rnd.Int64N(int64(d))) }
+	for err == nil && passes(ctx, upTo(ttl)) {
+		ended := make(chan error)
+		stopped := 0
+		for _, n := range rnd.Perm(len(children))[:1+rnd.IntN(len(children))] {
+			// Services notice up to half a second late that a lease has run out.
+			p, long := children[n], ttl+ttl/2+upTo(ttl/2)
+			go func() { ended <- p.stopFor(ctx, long) }()
+			stopped++
+		}
+		stops += stopped
+		for range stopped {
+			err = errors.Join(err, <-ended)
+		}
+	}
+	return stops, err
 }
 
 // tally is what the clients were told.

@@ -1,6 +1,7 @@
 package prove_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"testing"
 	"time"
@@ -21,6 +22,12 @@ type service struct {
 	Name      string
 	Addrs     []string
 	Namespace string // of one run
+}
+
+// anew is the service for another run.
+func (s service) anew() service {
+	s.Namespace = rand.Text()
+	return s
 }
 
 // services are the lock services, and how to start the servers of each.
