@@ -280,7 +280,7 @@ func (c *PageCheck) whole(p *page) error {
 }
 
 // whole returns nil if all elements of a page are as bbolt writes them, one behind
-// the other, and if it takes the pages that they need (node.spill and
+// the other, and if it takes no more pages than they need (node.spill and
 // common.WriteInodeToPage of bbolt 1.5).
 func (p *pages) whole(pg *page) error {
 	ends := uint64(headerSize + elementSize*pg.count)
@@ -302,7 +302,7 @@ func (p *pages) whole(pg *page) error {
 	switch {
 	case ends > length:
 		return p.corrupt(pg.id, "its elements end after %d bytes, of %d", ends, length)
-	case pg.id != 0 && length > ends+p.size: // an element may end with the page
+	case pg.id != 0 && length >= ends+p.size:
 		return p.corrupt(pg.id, "its elements end after %d bytes, and it takes %d", ends, length)
 	}
 	return nil

@@ -60,6 +60,44 @@ func TestDeletesFreeOnlyPagesThatWereLookedAt(t *testing.T) {
 	}
 }
 
+// TestFullPageIsNotTakenForALongerOne damages the size of a page whose last element
+// ends with it: bbolt would free the page behind it.
+func TestFullPageIsNotTakenForALongerOne(t *testing.T) {
+	const size, head, element, overflow = 1024, 16, 16, 12
+	path := filepath.Join(t.TempDir(), "store")
+	makeBolt(t, path, size)
+	f := open(t, path, boltfile.Options{})
+	key, value := []byte("k"), make([]byte, size-head-element-1)
+	full := func(tx *bolt.Tx) error {
+		if err := tx.DeleteBucket(bucket); err != nil {
+			return err
+		}
+		b, err := tx.CreateBucket(bucket)
+		if err != nil {
+			return err
+		}
+		return b.Put(key, value)
+	}
+	page, pages := 0, 0
+	look := func(tx *bolt.Tx) error {
+		page, pages = int(tx.Bucket(bucket).Root()), int(tx.Size()/size)
+		return nil
+	}
+	for page == 0 || page+1 == pages { // the one behind it would not be of the file
+		if err := errors.Join(f.Update(full), f.View(look)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeFile(t, f)
+	content := readFile(t, path)
+	at := content[page*size+overflow:]
+	if n := binary.NativeEndian.Uint32(at); n != 0 {
+		t.Fatalf("the page runs over %d more, want one page", n)
+	}
+	binary.NativeEndian.PutUint32(at, 1)
+	wantDeletesRefused(t, path, content, [][]byte{key})
+}
+
 // deepTree makes a file with many levels of branches and returns its keys, which
 // are in order.
 func deepTree(t *testing.T, rnd *rand.Rand, path string) (keys [][]byte) {
@@ -183,8 +221,9 @@ func wantDeletesRefused(t *testing.T, path string, content []byte, keys [][]byte
 	f := open(t, path, boltfile.Options{})
 	defer closeFile(t, f)
 	opened := readFile(t, path)
-	if _, _, err := deleteChecked(t, f, path, keys); !errors.Is(err, boltfile.ErrCorrupt) {
-		t.Fatalf("a size of a page is damaged: got %v, want ErrCorrupt", err)
+	_, _, err := deleteChecked(t, f, path, keys)
+	if _, commit := errors.AsType[*boltfile.CommitError](err); commit || !errors.Is(err, boltfile.ErrCorrupt) {
+		t.Fatalf("a size of a page is damaged: got %v, want ErrCorrupt before the commit", err)
 	}
 	if !bytes.Equal(readFile(t, path), opened) {
 		t.Fatal("a transaction that was refused has changed the file")
