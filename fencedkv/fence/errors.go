@@ -22,7 +22,7 @@ var (
 	// to arrive keeps it.
 	ErrCollision = errors.New("fence: two holders with one number")
 	// ErrUnverified: the lock service did not confirm the token as the current
-	// grant. See Verifier.
+	// grant. See Verifier and UnverifiedError.
 	ErrUnverified = errors.New("fence: token not verified")
 )
 
@@ -45,17 +45,29 @@ func (e *RejectedError) Error() string {
 	if reason == nil {
 		reason = errors.New("fence: token refused")
 	}
-	s := fmt.Sprintf("%v: resource %q refuses %s", reason, e.Resource, describe(e.Offered))
+	unverified, isUnverified := errors.AsType[*UnverifiedError](reason)
+	headline := reason.Error()
+	if isUnverified {
+		headline = unverified.headline() // the rest would name resource and token again
+	}
+	s := refusal(headline, e.Resource, e.Offered)
 	if !e.Mark.IsZero() {
 		s += "; the highest admitted is " + describe(e.Mark.Token)
 		if at := e.Mark.RaisedAt; !at.IsZero() {
 			s += ", raised " + at.UTC().Format(time.RFC3339Nano)
 		}
 	}
+	if isUnverified {
+		return s + unverified.rest()
+	}
 	if hint := e.hint(); hint != "" {
 		s += "; " + hint
 	}
 	return s
+}
+
+func refusal(reason, resource string, t Token) string {
+	return fmt.Sprintf("%s: resource %q refuses %s", reason, resource, describe(t))
 }
 
 func (e *RejectedError) hint() string {
