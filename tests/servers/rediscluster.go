@@ -57,7 +57,7 @@ func StartRedisCluster(t testing.TB, opts *ClusterOptions) *RedisCluster {
 	settled(t, func() error { return c.agree(len(c.Members)) })
 	for i, m := range c.Members[clusterMasters:] {
 		settled(t, func() error { return m.follow(c.Members[i]) })
-		settled(t, m.linked)
+		settled(t, c.Members[i].streams)
 	}
 	settled(t, func() error { return c.agree(len(c.Members)) })
 	return c

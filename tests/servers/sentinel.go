@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func StartSentinels(t testing.TB, opts *RedisOptions) *Sentinels {
 		s.Members = append(s.Members, &Redis{in})
 	}
 	// A Sentinel asks a master for its replicas at once, and then after 10 s.
-	settled(t, s.Members[1].linked)
+	settled(t, s.Members[0].streams)
 	group, err = newGroup(func() ([]member, error) { return planSentinels(path, s.Members[0].port) })
 	ownGroup(t, group, err)
 	for _, in := range group {
@@ -135,11 +136,12 @@ func (s *Sentinels) knowsAll(w Server) error {
 	})
 }
 
-// linked tells whether a replica is in step with its master.
-func (s *Redis) linked() error {
+// streams tells whether a master sends its replica what is written. It begins
+// a second after the replica says that its link is up.
+func (s *Redis) streams() error {
 	state, err := s.replication()
-	if err == nil && state["master_link_status"] != "up" {
-		err = errors.New("the replica has no link to its master")
+	if err == nil && !strings.Contains(state["slave0"], "state=online") {
+		err = errors.New("no replica is in step with the master")
 	}
 	return err
 }
