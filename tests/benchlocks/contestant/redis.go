@@ -30,6 +30,35 @@ func OursRedis(addr string) Open {
 	}
 }
 
+// OursRedlock is Redlock of adapters/redislock.
+func OursRedlock(addrs ...string) Open {
+	return func(context.Context) (Contender, error) {
+		var clients []redislock.Client
+		var closers closers
+		for _, addr := range addrs {
+			client := newRedis(addr)
+			clients = append(clients, client)
+			closers = append(closers, client.Close)
+		}
+		l, err := redislock.NewRedlock(clients, &redislock.RedlockOptions{TTL: leaseTime})
+		if err != nil {
+			return nil, errors.Join(err, closers.close())
+		}
+		return &ours{l, closers.close}, nil
+	}
+}
+
+// closers end several things.
+type closers []func() error
+
+func (c closers) close() error {
+	var errs []error
+	for _, f := range c {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
 // Redislock is github.com/bsm/redislock with its linear back-off of 10 ms.
 func Redislock(addr string) Open {
 	return func(context.Context) (Contender, error) {
@@ -61,7 +90,7 @@ func Redsync(addrs ...string) Open {
 		var pools []redsyncredis.Pool
 		for _, addr := range addrs {
 			client := newRedis(addr)
-			r.clients = append(r.clients, client)
+			r.closers = append(r.closers, client.Close)
 			pools = append(pools, goredis.NewPool(client))
 		}
 		r.locker = redsync.New(pools...)
@@ -71,7 +100,7 @@ func Redsync(addrs ...string) Open {
 
 type redsyncLock struct {
 	locker  *redsync.Redsync
-	clients []*redis.Client
+	closers closers
 }
 
 // Lock goes on where the library gives up, after 32 tries.
@@ -95,10 +124,4 @@ func (r *redsyncLock) Lock(ctx context.Context, name string) (func(context.Conte
 	}
 }
 
-func (r *redsyncLock) Close() error {
-	var errs []error
-	for _, client := range r.clients {
-		errs = append(errs, client.Close())
-	}
-	return errors.Join(errs...)
-}
+func (r *redsyncLock) Close() error { return r.closers.close() }

@@ -3,6 +3,7 @@ package rivals
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -18,31 +19,35 @@ const (
 	critical   = 20 * time.Microsecond // how long each holds the lock
 )
 
-// cases returns everything that is measured.
-func cases(ctx context.Context, f *field) []measure.Case {
-	all := []measure.Case{
-		{Name: "acquire-redis", Entries: f.entries(ctx, "redis", acquiring, "ours", "redislock", "redsync")},
-		{Name: "acquire-redlock", Entries: f.entries(ctx, "redlock", acquiring, "redsync")},
-		{Name: "acquire-etcd", Entries: f.entries(ctx, "etcd", acquiring, "ours", "mutex", "session")},
-		{Name: "acquire-zk", Entries: f.entries(ctx, "zk", acquiring, "ours", "lock")},
-		{Name: "handover-redis", Entries: f.entries(ctx, "redis", handing, "ours", "redislock", "redsync")},
-		{Name: "handover-etcd", Entries: f.entries(ctx, "etcd", handing, "ours", "mutex")},
-		{Name: "handover-zk", Entries: f.entries(ctx, "zk", handing, "ours", "lock")},
-	}
-	return all
+// contest is one case: who does what on which service.
+type contest struct {
+	name, service string
+	run           run
+	who           []string
 }
 
-// choose returns the cases that only matches, with who in them alone.
-func choose(all []measure.Case, only *regexp.Regexp, who []string) []measure.Case {
-	var chosen []measure.Case
-	for _, c := range all {
-		if only != nil && !only.MatchString(c.Name) {
+var contests = []contest{
+	{"acquire-redis", "redis", acquiring, []string{"ours", "redislock", "redsync"}},
+	{"acquire-redlock", "redlock", acquiring, []string{"ours", "redsync"}},
+	{"acquire-etcd", "etcd", acquiring, []string{"ours", "mutex", "session"}},
+	{"acquire-zk", "zk", acquiring, []string{"ours", "lock"}},
+	{"handover-redis", "redis", handing, []string{"ours", "redislock", "redsync"}},
+	{"handover-etcd", "etcd", handing, []string{"ours", "mutex"}},
+	{"handover-zk", "zk", handing, []string{"ours", "lock"}},
+}
+
+// choose returns the contests whose name only matches, between who alone; nil
+// is all.
+func choose(only *regexp.Regexp, who []string) []contest {
+	var chosen []contest
+	for _, c := range contests {
+		if only != nil && !only.MatchString(c.name) {
 			continue
 		}
 		if len(who) > 0 {
-			c.Entries = slices.DeleteFunc(c.Entries, func(e measure.Entry) bool { return !slices.Contains(who, e.Name) })
+			c.who = slices.DeleteFunc(slices.Clone(c.who), func(name string) bool { return !slices.Contains(who, name) })
 		}
-		if len(c.Entries) > 0 {
+		if len(c.who) > 0 {
 			chosen = append(chosen, c)
 		}
 	}
@@ -54,11 +59,18 @@ func choose(all []measure.Case, only *regexp.Regexp, who []string) []measure.Cas
 // cancelled must not disturb the next turn.
 type run func(ctx context.Context, all []contestant.Contender, d time.Duration, seed uint64) (measure.Sample, error)
 
-func (f *field) entries(ctx context.Context, service string, run run, names ...string) []measure.Entry {
-	var all []measure.Entry
-	for _, name := range names {
-		all = append(all, measure.Entry{Name: name, Run: func(_ context.Context, d time.Duration, seed uint64) (measure.Sample, error) {
-			return run(ctx, f.contenders[key(service, name)], d, seed)
+// patience is how long a turn may last after its time is over.
+const patience = time.Minute
+
+var errNoGrant = fmt.Errorf("no grant %v after the turn was over", patience)
+
+func (c contest) measured(ctx context.Context, f *field) measure.Case {
+	all := measure.Case{Name: c.name}
+	for _, name := range c.who {
+		all.Entries = append(all.Entries, measure.Entry{Name: name, Run: func(_ context.Context, d time.Duration, seed uint64) (measure.Sample, error) {
+			ctx, cancel := context.WithTimeoutCause(ctx, d+patience, errNoGrant)
+			defer cancel()
+			return c.run(ctx, f.contenders[key(c.service, name)], d, seed)
 		}})
 	}
 	return all

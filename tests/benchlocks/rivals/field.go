@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fencedkv/fencedkv/tests/benchlocks/contestant"
@@ -20,78 +21,101 @@ type field struct {
 
 // entrant is one contestant on one service.
 type entrant struct {
-	service, name string
-	clients       int
-	open          contestant.Open
+	name    string
+	clients int
+	open    contestant.Open
 }
-
-func (e entrant) key() string { return key(e.service, e.name) }
 
 func key(service, name string) string { return service + "/" + name }
 
-// newField starts the servers and opens all contenders.
-func newField(ctx context.Context) (*field, error) {
+// newField starts the servers of those services and opens all contenders on
+// them.
+func newField(ctx context.Context, needed map[string]bool) (*field, error) {
 	f := &field{contenders: map[string][]contestant.Contender{}}
-	entrants, err := f.entrants(ctx)
-	if err != nil {
-		return nil, errors.Join(err, f.close())
-	}
-	for _, e := range entrants {
-		for range e.clients {
-			c, err := e.open(ctx)
-			if err != nil {
-				return nil, errors.Join(fmt.Errorf("open %s: %w", e.key(), err), f.close())
-			}
-			f.closers = append(f.closers, c.Close)
-			f.contenders[e.key()] = append(f.contenders[e.key()], c)
+	for _, service := range slices.Sorted(maps.Keys(needed)) {
+		if err := f.add(ctx, service); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", service, err), f.close())
 		}
 	}
 	return f, nil
 }
 
-func (f *field) entrants(ctx context.Context) ([]entrant, error) {
-	redis, err := f.redis(ctx, nil)
+func (f *field) add(ctx context.Context, service string) error {
+	entrants, err := f.start(ctx, service)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var set []string
-	for range nodes {
-		addr, err := f.redis(ctx, &servers.RedisOptions{AppendOnly: true})
+	for _, e := range entrants {
+		for range e.clients {
+			c, err := e.open(ctx)
+			if err != nil {
+				return fmt.Errorf("open %s: %w", e.name, err)
+			}
+			f.closers = append(f.closers, c.Close)
+			k := key(service, e.name)
+			f.contenders[k] = append(f.contenders[k], c)
+		}
+	}
+	return nil
+}
+
+// start starts the servers of a service and returns who contends on it.
+func (f *field) start(ctx context.Context, service string) ([]entrant, error) {
+	switch service {
+	case "redis":
+		addrs, err := f.redis(ctx, 1, nil)
 		if err != nil {
 			return nil, err
 		}
-		set = append(set, addr)
+		return []entrant{
+			{"ours", contenders, contestant.OursRedis(addrs[0])},
+			{"redislock", contenders, contestant.Redislock(addrs[0])},
+			{"redsync", contenders, contestant.Redsync(addrs...)},
+		}, nil
+	case "redlock":
+		addrs, err := f.redis(ctx, nodes, &servers.RedisOptions{AppendOnly: true})
+		if err != nil {
+			return nil, err
+		}
+		return []entrant{
+			{"ours", 1, contestant.OursRedlock(addrs...)},
+			{"redsync", 1, contestant.Redsync(addrs...)},
+		}, nil
+	case "etcd":
+		etcd, stop, err := servers.RunEtcd(ctx, &servers.EtcdOptions{Fsync: true})
+		if err != nil {
+			return nil, err
+		}
+		f.closers = append(f.closers, stop)
+		return []entrant{
+			{"ours", contenders, contestant.OursEtcd(etcd.Addr())},
+			{"mutex", contenders, contestant.Mutex(etcd.Addr())},
+			{"session", 1, contestant.MutexSession(etcd.Addr())},
+		}, nil
+	case "zk":
+		zookeeper, stop, err := servers.RunZooKeeper(ctx, &servers.ZooKeeperOptions{Fsync: true})
+		if err != nil {
+			return nil, err
+		}
+		f.closers = append(f.closers, stop)
+		return []entrant{
+			{"ours", contenders, contestant.OursZooKeeper(zookeeper.Addr())},
+			{"lock", contenders, contestant.ZKLock(zookeeper.Addr())},
+		}, nil
 	}
-	etcd, stop, err := servers.RunEtcd(ctx, &servers.EtcdOptions{Fsync: true})
-	if err != nil {
-		return nil, err
-	}
-	f.closers = append(f.closers, stop)
-	zookeeper, stop, err := servers.RunZooKeeper(ctx, &servers.ZooKeeperOptions{Fsync: true})
-	if err != nil {
-		return nil, err
-	}
-	f.closers = append(f.closers, stop)
-	return []entrant{
-		{"redis", "ours", contenders, contestant.OursRedis(redis)},
-		{"redis", "redislock", contenders, contestant.Redislock(redis)},
-		{"redis", "redsync", contenders, contestant.Redsync(redis)},
-		{"redlock", "redsync", 1, contestant.Redsync(set...)},
-		{"etcd", "ours", contenders, contestant.OursEtcd(etcd.Addr())},
-		{"etcd", "mutex", contenders, contestant.Mutex(etcd.Addr())},
-		{"etcd", "session", 1, contestant.MutexSession(etcd.Addr())},
-		{"zk", "ours", contenders, contestant.OursZooKeeper(zookeeper.Addr())},
-		{"zk", "lock", contenders, contestant.ZKLock(zookeeper.Addr())},
-	}, nil
+	return nil, errors.New("no such service")
 }
 
-func (f *field) redis(ctx context.Context, opts *servers.RedisOptions) (addr string, err error) {
-	r, stop, err := servers.RunRedis(ctx, opts)
-	if err != nil {
-		return "", err
+func (f *field) redis(ctx context.Context, n int, opts *servers.RedisOptions) (addrs []string, err error) {
+	for range n {
+		r, stop, err := servers.RunRedis(ctx, opts)
+		if err != nil {
+			return nil, err
+		}
+		f.closers = append(f.closers, stop)
+		addrs = append(addrs, r.Addr())
 	}
-	f.closers = append(f.closers, stop)
-	return r.Addr(), nil
+	return addrs, nil
 }
 
 // close ends the contenders, then the servers.

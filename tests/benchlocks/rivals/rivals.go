@@ -28,20 +28,28 @@ func Run(ctx context.Context, c Config, out io.Writer) (err error) {
 	begun := time.Now()
 	fmt.Fprintf(out, "%s %s/%s, %d processors, seed %d\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), c.Seed)
-	f, err := newField(ctx)
+	chosen := choose(c.Only, c.Who)
+	if len(chosen) == 0 {
+		return fmt.Errorf("no case is %v with one of %v", c.Only, c.Who)
+	}
+	needed := map[string]bool{}
+	for _, contest := range chosen {
+		needed[contest.service] = true
+	}
+	f, err := newField(ctx, needed)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	chosen := choose(cases(ctx, f), c.Only, c.Who)
-	if len(chosen) == 0 {
-		return fmt.Errorf("no case is %v with one of %v", c.Only, c.Who)
+	var cases []measure.Case
+	for _, contest := range chosen {
+		cases = append(cases, contest.measured(ctx, f))
 	}
-	if err := warmUp(ctx, chosen, c.Budget/10); err != nil {
+	if err := warmUp(ctx, cases, c.Budget/10); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "started and warmed up in %v\n", time.Since(begun).Round(time.Millisecond))
-	results, rounds, err := measure.Rounds(ctx, chosen, c.Budget-time.Since(begun), c.Seed,
+	results, rounds, err := measure.Rounds(ctx, cases, c.Budget-time.Since(begun), c.Seed,
 		func(line string) { fmt.Fprintln(out, line) })
 	if err != nil {
 		return err
