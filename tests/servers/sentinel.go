@@ -2,11 +2,9 @@ package servers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -136,14 +134,25 @@ func (s *Sentinels) knowsAll(w Server) error {
 	})
 }
 
-// streams tells whether a master sends its replica what is written. It begins
-// a second after the replica says that its link is up.
+// streams tells whether a master that has no data yet sends its replica what
+// is written. That begins up to a second after both have called the replica
+// online.
 func (s *Redis) streams() error {
-	state, err := s.replication()
-	if err == nil && !strings.Contains(state["slave0"], "state=online") {
-		err = errors.New("no replica is in step with the master")
-	}
-	return err
+	return withRedis(s.Addr(), func(ctx context.Context, c *redis.Client) error {
+		var confirmed *redis.Cmd
+		_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			p.FlushAll(ctx) // a write without a key
+			confirmed = p.Do(ctx, "WAIT", 1, 300)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if n, err := confirmed.Int(); err != nil || n < 1 {
+			return fmt.Errorf("%d replicas have confirmed a write: %w", n, err)
+		}
+		return nil
+	})
 }
 
 func (s *Redis) replication() (state map[string]string, err error) {
