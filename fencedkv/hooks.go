@@ -17,6 +17,10 @@ type Hooks struct {
 	Commit  func(CommitInfo)  // a commit is durable
 	Raise   func(RaiseInfo)   // a raised mark is durable
 	Refusal func(RefusalInfo) // a token was refused
+
+	// Verification: the verifiers were asked about a token and have answered. One
+	// of the calls that waited for it runs the hook, before it goes on.
+	Verification func(VerificationInfo)
 }
 
 // CommitInfo is a commit that is durable.
@@ -44,6 +48,23 @@ func (i RaiseInfo) String() string {
 type RefusalInfo struct{ Err *fence.RejectedError }
 
 func (i RefusalInfo) String() string { return i.Err.Error() }
+
+// VerificationInfo is a question to the verifiers, which any number of calls may
+// have waited for.
+type VerificationInfo struct {
+	Resource string
+	Token    fence.Token
+	Latency  time.Duration
+	Err      error // nil if the token was confirmed, else a *fence.UnverifiedError
+}
+
+func (i VerificationInfo) String() string {
+	outcome := "confirmed"
+	if i.Err != nil {
+		outcome = i.Err.Error()
+	}
+	return fmt.Sprintf("resource %q, token %v, asked for %v: %s", i.Resource, i.Token, i.Latency, outcome)
+}
 
 // hear calls the hooks about what the engine reports.
 func (s *Store) hear(report engine.Report) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
 	"github.com/fencedkv/fencedkv/fencedkv/internal/boltfile"
 )
 
@@ -20,8 +21,21 @@ type Options struct {
 	// is silent.
 	Logger hclog.Logger
 
-	// Hooks hear of commits, raises and refusals.
+	// Hooks hear of commits, raises, refusals and verifications.
 	Hooks Hooks
+
+	// Verifiers, if there are any, turn verification on: a token that would raise
+	// a mark is admitted only if the lock service confirms that it is the current
+	// grant of the lock that is named like the resource. A write that does not
+	// raise the mark asks nobody. Every Locker of this project is a Verifier, and
+	// several are told apart by the lineage of the token: one that none of them
+	// knows is refused, and so is a bare number. A refusal is a
+	// *fence.RejectedError over *fence.UnverifiedError, which tells why.
+	//
+	// One question is asked for a resource and a token, however many calls wait
+	// for it. It ends when their contexts have ended, so give them a deadline that
+	// suits the service. A mark that was raised before stays.
+	Verifiers []fence.Verifier
 
 	// AcceptLostCommit opens a file one of whose two meta pages is damaged, on
 	// the state that the other one describes. The last commit may then be lost,
@@ -50,6 +64,13 @@ func (o *Options) hooks() Hooks {
 		return Hooks{}
 	}
 	return o.Hooks
+}
+
+func (o *Options) verifiers() []fence.Verifier {
+	if o == nil {
+		return nil
+	}
+	return o.Verifiers
 }
 
 func (o *Options) acceptLostCommit() bool { return o != nil && o.AcceptLostCommit }

@@ -3,6 +3,7 @@ package fencedkv
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/fencedkv/fencedkv/fencedkv/internal/engine"
@@ -15,6 +16,7 @@ type Store struct {
 	refusals *refusalLog
 	running  running
 	hooks    Hooks
+	verify   *verification // nil if verification is off
 
 	// calls is held for reading by every call and for writing by Close.
 	calls     sync.RWMutex
@@ -38,20 +40,29 @@ func open(path string, o *Options, commit engine.CommitFunc) (*Store, error) {
 	if o.timeout() < 0 {
 		return nil, &ArgumentError{Argument: "Options.Timeout", Problem: fmt.Sprintf("is %v; it must not be negative", o.Timeout)}
 	}
+	if slices.Contains(o.verifiers(), nil) {
+		return nil, &ArgumentError{Argument: "Options.Verifiers", Problem: "have a nil one; leave it out"}
+	}
 	e, err := engine.Open(path, engine.Options{
 		Timeout:          o.timeout(),
 		AcceptLostCommit: o.acceptLostCommit(),
 		Logger:           o.logger(),
 		Commit:           commit,
+		Verify:           len(o.verifiers()) > 0,
 	})
 	if err != nil {
 		return nil, public(err)
 	}
-	return &Store{engine: e, refusals: newRefusalLog(o.logger()), hooks: o.hooks()}, nil
+	s := &Store{engine: e, refusals: newRefusalLog(o.logger()), hooks: o.hooks()}
+	if len(o.verifiers()) > 0 {
+		s.verify = newVerification(s, o.verifiers())
+	}
+	return s, nil
 }
 
 // Close waits for the calls that run, refuses later ones with ErrClosed and
-// closes the file. Calling it again waits for the same end and returns the same
+// closes the file. Those that wait for a verifier are not waited for: they have
+// written nothing and return ErrClosed. Calling it again waits for the same end and returns the same
 // error. Called by a function that the store runs it closes nothing and returns
 // ErrNested.
 func (s *Store) Close() error {
@@ -62,8 +73,10 @@ func (s *Store) Close() error {
 		return fmt.Errorf("%w: close", ErrNested)
 	}
 	s.closeOnce.Do(func() {
+		s.verify.stop()
 		// Never unlocked: a call that comes now or later finds it taken.
 		s.calls.Lock()
+		s.verify.wait()
 		s.closeErr = public(s.engine.Close())
 	})
 	return s.closeErr
@@ -112,10 +125,12 @@ func (s *Store) enter(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("fencedkv: nothing done: %w", engine.Ended(ctx))
 	case !s.calls.TryRLock(): // fails only once Close holds or awaits the lock
-		return fmt.Errorf("%w: %s", ErrClosed, s.Path())
+		return s.closed()
 	}
 	return nil
 }
+
+func (s *Store) closed() error { return fmt.Errorf("%w: %s", ErrClosed, s.Path()) }
 
 func (s *Store) leave() { s.calls.RUnlock() }
 
@@ -156,7 +171,7 @@ func (s *Store) do(ctx context.Context, tx *engine.Tx, fn func(context.Context, 
 			return s.within(ctx, func(ctx context.Context) error { return fn(ctx, tx) })
 		}
 	}
-	report, err := s.engine.Do(ctx, tx, run)
+	report, err := s.decide(ctx, tx, run)
 	s.hear(report)
 	if own, ok := err.(*engine.FuncError); ok { //nolint:errorlint // one that the function itself wrapped is its own
 		return own.Err

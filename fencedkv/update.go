@@ -123,7 +123,7 @@ func sortClaims(claims []Claim) ([]engine.Claim, error) {
 		if err := checkResource(c.Resource); err != nil {
 			return nil, err
 		}
-		sorted = append(sorted, engine.Claim(c))
+		sorted = append(sorted, engine.Claim{Resource: c.Resource, Token: c.Token})
 	}
 	slices.SortFunc(sorted, func(a, b engine.Claim) int { return strings.Compare(a.Resource, b.Resource) })
 	for i, c := range sorted[1:] {

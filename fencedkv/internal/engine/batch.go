@@ -106,6 +106,9 @@ func (b *batch) decide(claims []Claim) (raises []raise, err error) {
 			return nil, err
 		}
 		if raised {
+			if b.engine.verify && !c.Verified {
+				return nil, &UnansweredError{c}
+			}
 			// As it will be read.
 			m := fence.Mark{Token: c.Token, RaisedAt: time.Unix(0, nanos(time.Now())).UTC()}
 			raises = append(raises, raise{c.Resource, have.record, markRecord{m, EncodeMark(c.Resource, m)}})

@@ -42,10 +42,10 @@ type Commit struct {
 // Every error but one over ErrUnknownOutcome means that nothing was applied. If
 // ctx ends before the commit has begun, nothing is applied and the error is over
 // ctx.Err(); if the claims alone are more than MaxPending it is over ErrTooLarge.
-// A Tx is used for one Do.
+// A Tx is used for one Do, and again if that ended with an *UnansweredError.
 func (e *Engine) Do(ctx context.Context, t *Tx, fn func(*Tx) error) (Report, error) {
-	if t.size > MaxPending {
-		return Report{}, &SizeError{What: "transaction", Size: t.size, Limit: MaxPending}
+	if err := t.Fits(); err != nil {
+		return Report{}, err
 	}
 	r := &request{ctx: ctx, tx: t, fn: fn}
 	if fn == nil && e.queue.tryAlone() {
@@ -103,6 +103,27 @@ func (e *Engine) refusedByFile(claims []Claim) error {
 		}
 		return nil
 	})
+}
+
+// Raises decides a claim on the durable mark, which it returns too: whether it
+// would raise it, or its refusal.
+func (e *Engine) Raises(c Claim) (m fence.Mark, raise bool, err error) {
+	if err := e.usable(); err != nil {
+		return m, false, err
+	}
+	m, found := e.marks.get(c.Resource)
+	if !found {
+		err = e.View(func(s *Snapshot) error {
+			m, err = s.Mark(c.Resource)
+			e.marks.put(c.Resource, m, s.id)
+			return err
+		})
+		if err != nil {
+			return m, false, err
+		}
+	}
+	raise, err = fence.Admit(c.Resource, c.Token, m)
+	return m, raise, err
 }
 
 func notApplied(ctx context.Context) error {

@@ -18,6 +18,7 @@ type Options struct {
 	AcceptLostCommit bool
 	Logger           hclog.Logger // not nil
 	Commit           CommitFunc   // see boltfile.Options
+	Verify           bool         // a mark is raised by verified claims only
 }
 
 // CommitFunc does what bbolt's Tx.Commit does.
@@ -34,6 +35,7 @@ type Engine struct {
 	ended  chan struct{} // closed when the committer has ended
 	marks  markCache
 	failed atomic.Pointer[failure]
+	verify bool // see Options
 }
 
 type failure struct{ cause error }
@@ -50,7 +52,7 @@ func Open(path string, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{file: file, path: path, log: o.Logger, queue: newQueue(), ended: make(chan struct{})}
+	e := &Engine{file: file, path: path, log: o.Logger, queue: newQueue(), ended: make(chan struct{}), verify: o.Verify}
 	if err := e.load(file.RecoveredLostCommit()); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}

@@ -29,6 +29,15 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("%v: %s of %d bytes, the limit is %d", ErrTooLarge, e.What, e.Size, e.Limit)
 }
 
+// UnansweredError is the result of a Tx that would raise a mark with a claim
+// that is not verified. It is neither admitted nor refused: the lock service is
+// to be asked, and the Tx may be given to Do again.
+type UnansweredError struct{ Claim Claim }
+
+func (e *UnansweredError) Error() string {
+	return fmt.Sprintf("fencedkv: not applied: resource %q would be raised to %v, which is not verified", e.Claim.Resource, e.Claim.Token)
+}
+
 // Damage is a record, or the lack of one, that cannot be right. It unwraps to
 // boltfile.ErrCorrupt.
 type Damage struct {

@@ -19,6 +19,7 @@ const MaxPending = 256 << 20
 type Claim struct {
 	Resource string
 	Token    fence.Token
+	Verified bool // the lock service has confirmed Token; see Options.Verify
 }
 
 // Tx is claims and the writes that are to be applied under them, all or none.
@@ -51,6 +52,21 @@ func markSize(c Claim) int {
 	const digits, marks, encoded = 20, 2, 3 // of fence.Token.String
 	return pendingCost + len(c.Resource) + recordHead + timeSize +
 		digits + marks + encoded*(len(c.Token.Lineage)+len(c.Token.Holder))
+}
+
+// Claims returns the claims of t, which the caller does not change.
+func (t *Tx) Claims() []Claim { return t.claims }
+
+// Verified notes that the lock service has confirmed the token of claim i. It
+// comes before Do, or after one that ended with an *UnansweredError.
+func (t *Tx) Verified(i int) { t.claims[i].Verified = true }
+
+// Fits returns an error over ErrTooLarge if no Do takes t.
+func (t *Tx) Fits() error {
+	if t.size > MaxPending {
+		return &SizeError{What: "transaction", Size: t.size, Limit: MaxPending}
+	}
+	return nil
 }
 
 // attach lets the function of Do read.
