@@ -17,10 +17,10 @@ import (
 )
 
 func TestKit(t *testing.T) {
-	shared := startSet(t, 3)
+	shared := startSet(t, 3, false)
 	locktest.Run(t, func(t *testing.T) *locktest.Service {
 		if locktest.NeedsOwnServer(t) {
-			s := startSet(t, 3)
+			s := startSet(t, 3, true)
 			return equipServers(newService(t, s), s)
 		}
 		return newService(t, shared)
@@ -29,12 +29,12 @@ func TestKit(t *testing.T) {
 
 // newService is a namespace of the servers.
 func newService(t testing.TB, s *set) *locktest.Service {
-	const ttl = 2 * time.Second // a second is too short for a machine that is busy with other tests
+	const ttl = 3 * time.Second // less is too short for a machine that is busy with other tests
 	prefix := space()
 
 	// The servers have become a set and know the scripts, so that the first EVALSHA
 	// of a Redlock takes.
-	bounded.Release(t, bounded.Acquire(t, s.redlock(t, &redislock.RedlockOptions{Prefix: prefix}), "warm"))
+	bounded.Release(t, bounded.Acquire(t, s.redlock(t, &redislock.RedlockOptions{Prefix: prefix, TTL: time.Minute, NodeTimeout: 10 * time.Second}), "warm"))
 
 	var mu sync.Mutex
 	all := make(map[locks.Locker]*wires)
@@ -69,7 +69,7 @@ func newService(t testing.TB, s *set) *locktest.Service {
 			if c.TTL == 0 {
 				c.TTL = ttl
 			}
-			l, w := s.wiredRedlock(t, &redislock.RedlockOptions{Prefix: prefix, TTL: c.TTL, MaxHold: c.MaxHold, NodeTimeout: c.TTL / 6})
+			l, w := s.wiredRedlock(t, &redislock.RedlockOptions{Prefix: prefix, TTL: c.TTL, MaxHold: c.MaxHold, NodeTimeout: c.TTL / 4})
 			mu.Lock()
 			defer mu.Unlock()
 			all[l] = w

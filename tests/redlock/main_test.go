@@ -24,12 +24,12 @@ type set struct {
 	clients []*redis.Client
 }
 
-// startSet starts servers that do not forget.
-func startSet(t testing.TB, n int) *set {
+// startSet starts servers, which forget when they end unless durable.
+func startSet(t testing.TB, n int, durable bool) *set {
 	t.Helper()
 	s := &set{}
 	for range n {
-		srv := servers.StartRedis(t, &servers.RedisOptions{AppendOnly: true})
+		srv := servers.StartRedis(t, &servers.RedisOptions{AppendOnly: durable})
 		s.servers = append(s.servers, srv)
 		s.clients = append(s.clients, newClient(t, srv.Addr()))
 	}
