@@ -18,7 +18,7 @@ type Counter struct {
 	setup    []string
 	trips    int
 	faults   []*fault // not yet met by a request
-	holds    []*fault // all that hold a reply, to release them at the end
+	holds    []*fault // all that hold something, to release them at the end
 }
 
 // message is one request of a client, or one reply to it.
@@ -45,7 +45,7 @@ func newCounter(t testing.TB, addr string, protocol func() protocol) *Counter {
 	t.Helper()
 	c := &Counter{}
 	c.relay = newRelay(t, addr, func(l *link, _ <-chan struct{}) { c.serve(l, protocol()) })
-	// Cleanups run last in, first out: a reply still held must not keep the
+	// Cleanups run last in, first out: what is still held must not keep the
 	// relay from ending.
 	t.Cleanup(c.releaseAll)
 	return c
@@ -143,8 +143,8 @@ type counted struct {
 // asked notes the requests in u and tells whether u may go to the server.
 func (conn *counted) asked(u *unit) bool {
 	c := conn.counter
+	var held []*fault
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, m := range u.messages {
 		if m.setup {
 			c.setup = append(c.setup, m.name)
@@ -157,17 +157,30 @@ func (conn *counted) asked(u *unit) bool {
 			c.trips++
 		}
 		f := c.takeFault(m.name)
-		if f == nil {
-			continue
-		}
-		if f.kind == dropRequest {
+		switch {
+		case f == nil:
+		case f.kind == dropRequest:
 			conn.link.reset()
 			close(f.met)
+			c.mu.Unlock()
 			return false
+		case f.kind == holdRequest:
+			held = append(held, f)
+		default:
+			conn.waiting[m.id] = f
 		}
-		conn.waiting[m.id] = f
 	}
+	c.mu.Unlock()
+	wait(held)
 	return true
+}
+
+// wait until all that is held may go on.
+func wait(held []*fault) {
+	for _, f := range held {
+		close(f.met)
+		<-f.release
+	}
 }
 
 // answered notes the replies in u and tells whether u may go to the client.
@@ -197,10 +210,7 @@ func (conn *counted) answered(u *unit) bool {
 		}
 	}
 	c.mu.Unlock()
-	for _, f := range held {
-		close(f.met)
-		<-f.release
-	}
+	wait(held)
 	return true
 }
 

@@ -9,6 +9,7 @@ type faultKind int
 
 const (
 	dropRequest faultKind = iota
+	holdRequest
 	dropReply
 	holdReply
 	repeatReply
@@ -20,7 +21,7 @@ type fault struct {
 	name string
 	met  chan struct{} // closed when it has happened
 
-	release  chan struct{} // closed when a held reply may go on
+	release  chan struct{} // closed when what is held may go on
 	released sync.Once
 }
 
@@ -35,6 +36,15 @@ func (c *Counter) DropReply(name string) <-chan struct{} {
 // which the server never sees. The channel is closed when that has happened.
 func (c *Counter) DropRequest(name string) <-chan struct{} {
 	return c.addFault(dropRequest, name).met
+}
+
+// HoldRequest keeps the next request of that name, and all that comes behind it
+// on the connection, until release is called or the test ends. It reaches the
+// server then even if the client has hung up. The channel is closed when the
+// request has come and is held.
+func (c *Counter) HoldRequest(name string) (held <-chan struct{}, release func()) {
+	f := c.addFault(holdRequest, name)
+	return f.met, f.let
 }
 
 // HoldReply keeps the reply to the next request of that name, and all that
@@ -60,7 +70,7 @@ func (c *Counter) addFault(kind faultKind, name string) *fault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults = append(c.faults, f)
-	if kind == holdReply {
+	if kind == holdReply || kind == holdRequest {
 		c.holds = append(c.holds, f)
 	}
 	return f

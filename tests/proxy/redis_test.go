@@ -2,9 +2,12 @@ package proxy_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -187,5 +190,30 @@ func TestRedisPushIsNotTakenForAReply(t *testing.T) {
 	waitFor(t, "the loss", lost)
 	if _, err := in.ReadByte(); !connectionLost(err) {
 		t.Errorf("after the loss: %v, want a lost connection", err)
+	}
+}
+
+func TestRedisRequestIsExecutedAfterItsCallerGaveUp(t *testing.T) {
+	key := servers.Namespace(t)
+	addr := servers.SharedRedis(t)
+	c := proxy.CountRedis(t, addr)
+	client, direct := redisClient(t, c.Addr()), redisClient(t, addr)
+	held, release := c.HoldRequest("INCR")
+	err := within(t, brief, func(ctx context.Context) error { return client.Incr(ctx, key).Err() })
+	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("INCR whose request is held: %v, want a time-out", err)
+	}
+	waitFor(t, "the hold", held)
+	if n := direct.Exists(t.Context(), key).Val(); n != 0 {
+		t.Error("the server has executed a request that is held")
+	}
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	for deadline := time.Now().Add(20 * time.Second); direct.Get(t.Context(), key).Val() != "1"; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("the key is %q 20 s after the release, want 1", direct.Get(t.Context(), key).Val())
+		}
 	}
 }
