@@ -69,11 +69,26 @@ func (e *Error) Error() string {
 // ErrCancelled, ctx.Err(), the context's cause, and seen, which is what the
 // adapter saw last: ErrHeld, an error over ErrUnreachable, or nil.
 func Cancelled(ctx context.Context, name string, seen error) error {
+	return cancelled(ctx, "acquire", name, seen)
+}
+
+// Unanswered returns why a Verify of the lock name got no answer, for
+// fence.UnverifiedError.Err. err is what the adapter saw, over a sentinel of this
+// package. If ctx, the caller's, has ended, the result is also over ErrCancelled,
+// ctx.Err() and the context's cause.
+func Unanswered(ctx context.Context, name string, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return cancelled(ctx, "verify", name, err)
+}
+
+func cancelled(ctx context.Context, op, name string, seen error) error {
 	err := whyEnded(ctx)
 	if seen != nil {
 		err = fmt.Errorf("%w (last seen: %w)", err, seen)
 	}
-	return &Error{Op: "acquire", Name: name, Kind: ErrCancelled, Err: err}
+	return &Error{Op: op, Name: name, Kind: ErrCancelled, Err: err}
 }
 
 // whyEnded returns an error over both ctx.Err() and the context's cause.

@@ -170,7 +170,7 @@ func (a *attempt) grant(ctx context.Context, e *entry, t *taken) (*locks.Lease, 
 	lease, control, err := a.group.NewLease(ctx, locks.Grant{
 		Name: a.name,
 		Token: fence.Token{
-			Lineage: locks.Lineage("etcd", fmt.Sprintf("%x:%s", t.cluster, e.key.path())),
+			Lineage: lineage(t.cluster, e.key.path()),
 			Seq:     uint64(t.rev),
 			Holder:  e.key.holder(),
 		},

@@ -17,6 +17,7 @@ var (
 	errRetired = errors.New("the session takes no new grants")
 	errGone    = errors.New("the own entry was deleted")
 	errLost    = errors.New("the request was lost with its connection")
+	errChanged = errors.New("the holder's entry went while it was read")
 )
 
 // refused reports whether err is the server's decision on a request, which it
@@ -24,7 +25,7 @@ var (
 func refused(err error) bool {
 	for _, transport := range []error{
 		zk.ErrConnectionClosed, zk.ErrClosing, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved,
-		errAway, errExpired, errClosing, errRetired, errGone, errLost,
+		errAway, errExpired, errClosing, errRetired, errGone, errLost, errChanged,
 		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed,
 	} {
 		if errors.Is(err, transport) {

@@ -261,7 +261,7 @@ func (s *Server) add(a Attempt) *entry {
 
 // grant mints the token of e, which is the first of its queue.
 func (s *Server) grant(e *entry) {
-	e.token = fence.Token{Lineage: locks.Lineage("mem", s.id+":"+e.name), Seq: s.next, Holder: e.id}
+	e.token = fence.Token{Lineage: s.lineage(e.name), Seq: s.next, Holder: e.id}
 	s.next++
 	s.extend(e)
 	close(e.changed)
