@@ -23,6 +23,8 @@ type Lease struct {
 	mu        sync.Mutex
 	sent      time.Time // the renewal that the deadline counts from
 	noRenewal bool      // the lease is to run out at its deadline
+	renewing  bool      // a call of Grant.Renew is under way
+	removing  bool      // somebody makes the first call of Grant.Release
 	cause     error     // why the lease ended; nil while it lives
 	removal   error     // what is known of Grant.Release: see remove
 }
@@ -50,7 +52,8 @@ func newLease(ctx context.Context, g Grant, onDone func(*Lease)) (*Lease, Contro
 	go func() {
 		defer onDone(l)
 		l.watch()
-		l.remove()
+		began := time.Now()
+		l.settle(began, l.remove())
 	}()
 	return l, Control{l}
 }
@@ -87,7 +90,7 @@ func (l *Lease) Context() context.Context { return l.ctx }
 // each attempt is bounded by the adapter's own timeout.
 func (l *Lease) Release(ctx context.Context) error {
 	l.giveBack()
-	<-l.attempted
+	l.remove()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if errors.Is(l.cause, ErrLost) {
@@ -173,7 +176,24 @@ func (l *Lease) renewed(sent time.Time) bool {
 func (l *Lease) wantsRenewal() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.cause == nil && !l.pastHold()
+	return l.wantsRenewalLocked()
+}
+
+func (l *Lease) wantsRenewalLocked() bool { return l.cause == nil && !l.pastHold() }
+
+// beginRenewal reports whether a renewal is to begin. From then on until
+// endRenewal nobody removes the entry.
+func (l *Lease) beginRenewal() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renewing = l.wantsRenewalLocked()
+	return l.renewing
+}
+
+func (l *Lease) endRenewal() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renewing = false
 }
 
 func (l *Lease) pastHold() bool {

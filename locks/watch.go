@@ -17,6 +17,7 @@ func (l *Lease) watch() {
 		cancel()
 		if renewing {
 			<-results
+			l.endRenewal()
 		}
 	}()
 
@@ -28,11 +29,12 @@ func (l *Lease) watch() {
 		nap := l.nap()
 		if l.grant.Renew != nil && !renewing && l.wantsRenewal() {
 			due := pause - Elapsed(last)
-			if due <= 0 {
+			switch {
+			case due > 0:
+				nap = min(nap, due)
+			case l.beginRenewal():
 				renewing = true
 				go func() { results <- result{l.renew(ctx)} }()
-			} else {
-				nap = min(nap, due)
 			}
 		}
 		timer.Reset(nap)
@@ -43,6 +45,7 @@ func (l *Lease) watch() {
 		case <-timer.C:
 		case r := <-results:
 			renewing = false
+			l.endRenewal()
 			last, pause = time.Now(), l.grant.renewEvery()
 			if r.err != nil {
 				l.grant.warn("renewal", r.err)
@@ -72,39 +75,52 @@ func (l *Lease) renew(ctx context.Context) error {
 	return err
 }
 
-// remove removes the grant's entry after the lease has ended. The first result
-// is what Release returns; an unknown one is tried again while the service may
-// still have the entry.
-func (l *Lease) remove() {
-	started := time.Now()
-	pause := 10 * time.Millisecond
-	for first := true; ; first = false {
-		err := l.removeOnce()
-		known := err == nil || errors.Is(err, ErrLost)
+// remove makes the first attempt at removing the grant's entry, once the lease
+// has ended and no renewal is under way, or waits for whoever makes it. Its
+// result is what Release returns. Release makes it itself where it can: to wake
+// the lease's goroutine for that would cost it more than the rest of its work.
+func (l *Lease) remove() error {
+	l.mu.Lock()
+	mine := !l.renewing && !l.removing
+	l.removing = l.removing || mine
+	l.mu.Unlock()
+	if !mine {
+		<-l.attempted
 		l.mu.Lock()
-		// A repeated removal that finds nothing has found its own work done.
-		switch {
-		case first:
-			l.removal = err
-		case known:
-			l.removal = nil
-		}
-		l.mu.Unlock()
-		if first {
-			close(l.attempted)
-		}
-		if known || Elapsed(started) >= l.grant.releaseWindow() {
-			if known {
-				err = nil
-			}
-			if l.grant.Settled != nil {
-				l.grant.Settled(err)
-			}
-			return
+		defer l.mu.Unlock()
+		return l.removal
+	}
+	err := l.removeOnce()
+	l.mu.Lock()
+	l.removal = err
+	l.mu.Unlock()
+	close(l.attempted)
+	return err
+}
+
+// settle goes on where the first attempt had an unknown result, err, while the
+// service may still have the entry.
+func (l *Lease) settle(began time.Time, err error) {
+	for pause := 10 * time.Millisecond; err != nil && !errors.Is(err, ErrLost); {
+		if Elapsed(began) >= l.grant.releaseWindow() {
+			break
 		}
 		l.grant.warn("release", err)
 		time.Sleep(min(pause, l.grant.releaseWindow()))
 		pause = min(2*pause, time.Second)
+		err = l.removeOnce()
+		// A repeated removal that finds nothing has found its own work done.
+		l.mu.Lock()
+		if err == nil || errors.Is(err, ErrLost) {
+			l.removal = nil
+		}
+		l.mu.Unlock()
+	}
+	if errors.Is(err, ErrLost) {
+		err = nil
+	}
+	if l.grant.Settled != nil {
+		l.grant.Settled(err)
 	}
 }
 
