@@ -45,7 +45,9 @@ type Options struct {
 
 	// Auth, if set, is presented to the server by every connection. Nodes are
 	// then created for this identity only, else for everybody. A user and a
-	// password in the address are digest authentication.
+	// password in the address are digest authentication. Where the server asks
+	// for client certificates, the nodes are also open to the name in the one of
+	// TLS.
 	Auth *Auth
 
 	// TLS, if set, makes the connections TLS connections. The host of the
