@@ -23,6 +23,7 @@ func TestTheLeaderIsKilled(t *testing.T) {
 		{"Redis under Sentinels", redisUnderSentinels},
 		{"Redis Cluster, a replica takes over", redisClusterWithReplicas},
 		{"Redis Cluster, the master comes back", redisClusterOfMasters},
+		{"Redlock, one server of three", redlockServers},
 		{"ZooKeeper ensemble", zooKeeperEnsemble},
 		{"etcd cluster", etcdCluster},
 	} {

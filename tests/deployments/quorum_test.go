@@ -23,7 +23,7 @@ func zooKeeperEnsemble(t testing.TB) *deployment {
 		ZooKeeper: servers.ZooKeeperOptions{Config: []string{"maxSessionTimeout=60000"}},
 	})
 	e.Leader(t)
-	observer := zooKeeperClient(t, e.Addrs(), nil)
+	observer := zooKeeperClient(t, e.Addrs())
 	return &deployment{
 		addrs: e.Addrs(),
 		connect: func(t testing.TB, n network, ttl time.Duration) locks.Locker {
@@ -97,8 +97,7 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// zooKeeperClient presents the identity user:password, if it is not empty.
-func zooKeeperClient(t testing.TB, addrs []string, identity []byte) *zk.Conn {
+func zooKeeperClient(t testing.TB, addrs []string) *zk.Conn {
 	t.Helper()
 	c, events, err := zk.Connect(addrs, 20*time.Second, zk.WithLogger(quiet{}))
 	if err != nil {
@@ -109,10 +108,5 @@ func zooKeeperClient(t testing.TB, addrs []string, identity []byte) *zk.Conn {
 		for range events {
 		}
 	})
-	if len(identity) > 0 {
-		if err := c.AddAuth("digest", identity); err != nil {
-			t.Fatal(err)
-		}
-	}
 	return c
 }

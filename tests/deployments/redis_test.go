@@ -26,7 +26,7 @@ func redisUnderSentinels(t testing.TB) *deployment {
 			return redisLocker(t, sentinelClient(t, s, n), &redislock.Options{TTL: ttl})
 		},
 		entries: func(t testing.TB, name string) []string {
-			return redisEntries(t, observer, name)
+			return redisEntries(t, observer, redisKey(name))
 		},
 		killLeader: func(t testing.TB) { s.Members[s.Master(t)].Kill(t) },
 		name:       sameName,
@@ -54,7 +54,7 @@ func redisCluster(t testing.TB, c *servers.RedisCluster, kill func(testing.TB, *
 		entries: func(t testing.TB, name string) []string {
 			node := redis.NewClient(&redis.Options{Addr: c.Members[c.Owner(t, redisKey(name))].Addr()})
 			defer node.Close()
-			return redisEntries(t, node, name)
+			return redisEntries(t, node, redisKey(name))
 		},
 		killLeader: func(t testing.TB) { kill(t, c.Members[victim]) },
 		name: func(t testing.TB, name string) string {
@@ -64,6 +64,40 @@ func redisCluster(t testing.TB, c *servers.RedisCluster, kill func(testing.TB, *
 				}
 			}
 		},
+	}
+}
+
+// redlockServers lead all three, or none.
+func redlockServers(t testing.TB) *deployment {
+	all := servers.StartRedisServers(t, 3, nil)
+	var addrs []string
+	for _, s := range all {
+		addrs = append(addrs, s.Addr())
+	}
+	return &deployment{
+		addrs: addrs,
+		connect: func(t testing.TB, n network, ttl time.Duration) locks.Locker {
+			var urls []string
+			for _, addr := range n.via(addrs) {
+				urls = append(urls, "redis://"+addr)
+			}
+			l, err := redislock.DialRedlock(urls, &redislock.RedlockOptions{TTL: ttl})
+			return closing(t, l, err)
+		},
+		entries: func(t testing.TB, name string) (found []string) {
+			for _, s := range all {
+				if s.PID() == 0 {
+					continue
+				}
+				c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+				found = append(found, redisEntries(t, c, "fencedkv:redlock:{"+name+"}:")...)
+				c.Close()
+			}
+			slices.Sort(found)
+			return slices.Compact(found)
+		},
+		killLeader: func(t testing.TB) { all[1].Kill(t) },
+		name:       sameName,
 	}
 }
 
@@ -104,22 +138,21 @@ func redisLocker(t testing.TB, client redislock.Client, o *redislock.Options) *r
 func redisKey(name string) string { return "fencedkv:{" + name + "}:" }
 
 // redisEntries are the grant, the waiters, and keys that are none of those that
-// may outlive an attempt.
-func redisEntries(t testing.TB, c *redis.Client, name string) []string {
+// may outlive an attempt; key begins those of the lock.
+func redisEntries(t testing.TB, c *redis.Client, key string) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), bounded.Patience)
 	defer cancel()
-	key := redisKey(name)
 	keys, err := c.Keys(ctx, key+"*").Result()
 	if err != nil {
-		t.Fatalf("read the keys of %q: %v", name, err)
+		t.Fatalf("read the keys at %q: %v", key, err)
 	}
 	waiters, err := c.ZRange(ctx, key+"queue", 0, -1).Result()
 	if err != nil {
-		t.Fatalf("read the queue of %q: %v", name, err)
+		t.Fatalf("read the queue at %q: %v", key, err)
 	}
 	return append(waiters, slices.DeleteFunc(keys, func(k string) bool {
 		k = strings.TrimPrefix(k, key)
-		return k == "last" || k == "queue" || k == "alive" || strings.HasPrefix(k, "gone:")
+		return k == "last" || k == "count" || k == "queue" || k == "alive" || strings.HasPrefix(k, "gone:")
 	})...)
 }

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -12,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -37,7 +39,8 @@ func NewCertificate(t testing.TB) *Certificate {
 		BothFile: filepath.Join(dir, "both.pem"),
 		pool:     x509.NewCertPool(),
 	}
-	cert, key, err := selfSigned()
+	self := newTemplate("fencedkv test")
+	cert, key, err := issue(self, self, nil)
 	if err != nil {
 		t.Fatalf("servers: certificate: %v", err)
 	}
@@ -68,15 +71,33 @@ func (c *Certificate) OwnerConfig() *tls.Config {
 	return config
 }
 
-// selfSigned makes a certificate and its key (PKCS #8), both in PEM.
-func selfSigned() (cert, key []byte, err error) {
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+// UserConfig is ClientConfig for a client that presents a certificate of its
+// own, signed by this one, with that common name.
+func (c *Certificate) UserConfig(t testing.TB, name string) *tls.Config {
+	t.Helper()
+	issuer, err := x509.ParseCertificate(c.pair.Certificate[0])
 	if err != nil {
-		return nil, nil, err
+		t.Fatalf("servers: certificate: %v", err)
 	}
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: "fencedkv test"},
+	template := newTemplate(name)
+	template.IsCA = false
+	cert, key, err := issue(template, issuer, c.pair.PrivateKey)
+	if err != nil {
+		t.Fatalf("servers: certificate: %v", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		t.Fatalf("servers: certificate: %v", err)
+	}
+	config := c.ClientConfig()
+	config.Certificates = []tls.Certificate{pair}
+	return config
+}
+
+func newTemplate(name string) *x509.Certificate {
+	return &x509.Certificate{
+		SerialNumber:          big.NewInt(serial.Add(1)),
+		Subject:               pkix.Name{CommonName: name},
 		NotBefore:             time.Now().Add(-time.Hour),
 		NotAfter:              time.Now().Add(24 * time.Hour),
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
@@ -86,7 +107,21 @@ func selfSigned() (cert, key []byte, err error) {
 		DNSNames:              []string{"localhost"},
 		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+}
+
+var serial atomic.Int64
+
+// issue makes a certificate and its key (PKCS #8), both in PEM. A nil signer is
+// the certificate's own key.
+func issue(template, issuer *x509.Certificate, signer crypto.PrivateKey) (cert, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	if signer == nil {
+		signer = private
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, issuer, &private.PublicKey, signer)
 	if err != nil {
 		return nil, nil, err
 	}
