@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// claimTime is how long the first waiter may take after a release has
-	// woken it before the second one looks.
-	claimTime = 50 * time.Millisecond
-
 	// withdrawGrace is how long a failing Acquire waits for its own cleanup,
 	// so that with a healthy server nothing is left when it returns.
 	withdrawGrace = 100 * time.Millisecond
+
+	// lookouts is how many waiters look when the holder's lease or a
+	// reservation has run out, one after the other: the number of requests per
+	// handover must not grow with the number of waiters.
+	lookouts = 8
 )
 
 // attempt is one call of Acquire or TryAcquire. Its id becomes the holder of
@@ -30,16 +31,15 @@ type attempt struct {
 	caller context.Context
 	ctx    context.Context // ends with caller or with the Locker
 	traces bool            // the server may have something of this attempt
+
+	arrival string // the place among the waiters, "0" until the server has told it
+	missed  bool   // its turn came and passed before it asked
 }
 
 func (a *attempt) acquire() (*locks.Lease, error) {
 	l := a.locker
-	var heard *waiter
-	defer func() {
-		if heard != nil {
-			l.wakes.leave(heard)
-		}
-	}()
+	heard := l.wakes.early(a.id)
+	defer func() { l.wakes.leave(heard) }()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 
@@ -53,10 +53,11 @@ func (a *attempt) acquire() (*locks.Lease, error) {
 			return a.lease(ans, sent)
 		case err == nil && ans.status == "held":
 			seen, pause = locks.ErrHeld, l.options.retryMin()
-			delay = l.pollDelay(ans)
+			a.arrival, a.missed = ans.arrival, a.missed || ans.missed
 			if heard == nil {
-				heard = l.wakes.join(a.keys.channel(), a.id)
+				heard = l.wakes.join(a.id)
 			}
+			delay = a.pollDelay(ans)
 		case a.ctx.Err() != nil:
 			return nil, a.ended(seen)
 		case err != nil && hopeless(err):
@@ -69,11 +70,9 @@ func (a *attempt) acquire() (*locks.Lease, error) {
 		case ans.status == "granted": // the reply came too late; ask again, which starts the time anew
 			continue
 		default: // over: a repeated request had its grant and it has passed
-			a.id = locks.NewHolder()
-			if heard != nil {
-				l.wakes.leave(heard)
-				heard = nil
-			}
+			l.wakes.leave(heard)
+			a.id, a.arrival = l.newID(), "0"
+			heard = l.wakes.early(a.id)
 			continue
 		}
 		if !a.sleep(timer, delay, heard) {
@@ -104,16 +103,21 @@ func (a *attempt) sleep(timer *time.Timer, delay time.Duration, heard *waiter) b
 	}
 }
 
-// pollDelay is when a waiter asks again if no message comes. Only the two that
-// have waited longest watch the end of the holder's lease, so that the number
-// of requests per handover does not grow with the number of waiters.
-func (l *Locker) pollDelay(ans answer) time.Duration {
-	if ans.rank > 1 {
-		return jitter(l.options.idlePollInterval())
+// pollDelay is when a waiter asks again if no message comes. One that messages do
+// not reach, or not in time, asks within each claim time once it may be next.
+func (a *attempt) pollDelay(ans answer) time.Duration {
+	l := a.locker
+	var delay time.Duration
+	switch {
+	case ans.rank > 1:
+		delay = jitter(l.options.idlePollInterval())
+	case a.missed || !l.wakes.hears():
+		delay = min(l.options.pollInterval(), l.claim/3)
+	default:
+		delay = jitter(l.options.pollInterval())
 	}
-	delay := jitter(l.options.pollInterval())
-	if ans.left >= 0 {
-		delay = min(delay, ans.left+time.Millisecond+time.Duration(ans.rank)*claimTime)
+	if ans.left >= 0 && ans.rank < lookouts {
+		delay = min(delay, ans.left+time.Millisecond+time.Duration(ans.rank)*l.claim/10)
 	}
 	return delay
 }
@@ -150,7 +154,7 @@ func (a *attempt) ask(ctx context.Context, patience time.Duration) (ans answer, 
 	}
 	sent = time.Now()
 	ans, err = call(ctx, l, func(ctx context.Context) (answer, error) {
-		return l.take(ctx, a.keys, a.id, patience)
+		return l.take(ctx, a.keys, a.id, a.arrival, patience)
 	})
 	if err != nil || patience > 0 || ans.status == "granted" {
 		a.traces = true

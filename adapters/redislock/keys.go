@@ -10,6 +10,10 @@ import (
 // keys are the names on the server of one lock: see the package comment.
 type keys struct{ base string }
 
+// channelOf begins the channels of all Lockers with this prefix; a Locker's own
+// adds its name.
+func channelOf(prefix string) string { return prefix + ":wake:" }
+
 func newKeys(prefix, name string) keys {
 	return keys{prefix + ":{" + encode(name) + "}:"}
 }
@@ -19,7 +23,6 @@ func (k keys) last() string            { return k.base + "last" }
 func (k keys) queue() string           { return k.base + "queue" }
 func (k keys) alive() string           { return k.base + "alive" }
 func (k keys) gone(id string) string   { return k.base + "gone:" + id }
-func (k keys) channel() string         { return k.base + "wake" }
 func (k keys) shared() []string        { return []string{k.lock(), k.last(), k.queue(), k.alive()} }
 func (k keys) with(id string) []string { return append(k.shared(), k.gone(id)) }
 

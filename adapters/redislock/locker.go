@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,8 @@ type Locker struct {
 	prefix         string
 	ttl            time.Duration
 	requestTimeout time.Duration
+	claim          time.Duration
+	channels       string // begins the channels of all Lockers
 	replicas       int
 	shutOut        time.Duration // how long a withdrawn attempt is remembered
 	log            hclog.Logger
@@ -35,6 +38,8 @@ type Locker struct {
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc
 
+	self      string        // the Locker's name in its holders and its channel
+	attempts  atomic.Uint64 // so far
 	tag       string        // of this Locker's requests
 	asked     atomic.Uint64 // requests so far
 	checked   atomic.Bool
@@ -72,9 +77,12 @@ func New(client Client, o *Options) (*Locker, error) {
 		prefix:         o.prefix(),
 		ttl:            o.ttl(),
 		requestTimeout: o.requestTimeout(),
+		claim:          o.claimTime(),
+		channels:       channelOf(o.prefix()),
 		replicas:       o.waitReplicas(),
 		shutOut:        2*o.ttl() + time.Minute,
 		log:            o.logger(),
+		self:           locks.NewHolder(),
 		tag:            rand.Text(),
 		checking:       make(chan struct{}, 1),
 	}
@@ -83,7 +91,8 @@ func New(client Client, o *Options) (*Locker, error) {
 	return l, nil
 }
 
-// Acquire takes the lock name, waiting until it is free or ctx is done. Without
+// Acquire takes the lock name, waiting for its turn or until ctx is done: waiters
+// are served in the order in which the server came to know them. Without
 // competition it is one round trip, and one more for the Locker's first lock.
 // While the server cannot be reached or is loading, failing over or read-only,
 // it asks again until ctx is done. An answer that would not change, such as a
@@ -131,11 +140,18 @@ func (l *Locker) begin(ctx context.Context, name string) (*attempt, func(), erro
 		locker: l,
 		name:   name,
 		keys:   newKeys(l.prefix, name),
-		id:     locks.NewHolder(),
+		id:     l.newID(),
 		caller: ctx,
 		ctx:    work,
+
+		arrival: "0",
 	}
 	return a, func() { stop(); cancel(); end() }, nil
+}
+
+// newID is unique per attempt, and names the Locker, which its messages reach.
+func (l *Locker) newID() string {
+	return l.self + "." + strconv.FormatUint(l.attempts.Add(1), 10)
 }
 
 // Close implements locks.Locker. A client made by Dial is closed when the last

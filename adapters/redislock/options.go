@@ -44,9 +44,16 @@ type Options struct {
 
 	// PollInterval is how long the two longest waiters wait for a message
 	// before they ask again; the others ask every three quarters of TTL. It
-	// matters only when a message is lost or a woken waiter has died. The
-	// default is a quarter of TTL and at most 2 s; it may not exceed TTL.
+	// matters only when messages are lost. The default is a quarter of TTL and
+	// at most 2 s; it may not exceed TTL.
 	PollInterval time.Duration
+
+	// ClaimTime is how long a lock that this Locker frees stays reserved for the
+	// first waiter, and with that what a dead waiter costs the others. It must
+	// be well above a round trip of the slowest client, which else loses its
+	// turns. 1 ms up to TTL, cut to milliseconds, by default a quarter of TTL and
+	// at most 100 ms.
+	ClaimTime time.Duration
 
 	// WaitReplicas is how many replicas must confirm a grant (WAIT) before
 	// Acquire returns it. It makes a lost grant after a failover less likely,
@@ -109,6 +116,13 @@ func (o *Options) idlePollInterval() time.Duration {
 // patience is how long the server counts a waiter that does not ask again.
 func (o *Options) patience() time.Duration { return 2 * o.ttl() }
 
+func (o *Options) claimTime() time.Duration {
+	if o == nil || o.ClaimTime == 0 {
+		return min(o.ttl()/4, 100*time.Millisecond).Truncate(time.Millisecond)
+	}
+	return o.ClaimTime.Truncate(time.Millisecond)
+}
+
 func (o *Options) waitReplicas() int {
 	if o == nil {
 		return 0
@@ -139,6 +153,8 @@ func (o *Options) validate() error {
 		return badOption(fmt.Errorf("RetryMin is %v; use a positive time", o.RetryMin))
 	case o.PollInterval < 0 || o.pollInterval() > o.ttl():
 		return badOption(fmt.Errorf("PollInterval is %v; use a positive time up to TTL, which is %v", o.PollInterval, o.ttl()))
+	case o.ClaimTime != 0 && (o.ClaimTime < time.Millisecond || o.ClaimTime > o.ttl()):
+		return badOption(fmt.Errorf("ClaimTime is %v; use 1ms up to TTL, which is %v", o.ClaimTime, o.ttl()))
 	case o.WaitReplicas < 0:
 		return badOption(fmt.Errorf("WaitReplicas is %d; use 0 or a number of replicas", o.WaitReplicas))
 	}

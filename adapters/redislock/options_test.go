@@ -31,6 +31,9 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		"PollInterval negative":      {PollInterval: -1},
 		"PollInterval above TTL":     {TTL: time.Second, PollInterval: 2 * time.Second},
 		"WaitReplicas negative":      {WaitReplicas: -1},
+		"ClaimTime negative":         {ClaimTime: -1},
+		"ClaimTime too short":        {ClaimTime: time.Millisecond - 1},
+		"ClaimTime above TTL":        {TTL: time.Second, ClaimTime: 2 * time.Second},
 		"Prefix with a brace":        {Prefix: "a{b"},
 		"Prefix with a space":        {Prefix: "a b"},
 		"Prefix beyond ASCII":        {Prefix: "ä"},
@@ -77,8 +80,8 @@ func TestOptionsAreTheCallersAgainAfterNew(t *testing.T) {
 	if _, err := l.Acquire(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
-	if want := (2 * time.Minute).Milliseconds(); len(asked) != 4 || asked[2] != want {
-		t.Errorf("the take has the arguments %v, want the id, TTL, %d ms of patience, and the number of the request", asked, want)
+	if want := (2 * time.Minute).Milliseconds(); len(asked) != 7 || asked[4] != want {
+		t.Errorf("the take has the arguments %v, want %d ms of patience as the fifth of seven", asked, want)
 	}
 	if err := l.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -150,7 +153,7 @@ func TestServerVersionIsChecked(t *testing.T) {
 		"2.8.24": false, "5.0.14": false, "6.0.16": false, "6.1.240": false,
 		"6.2.0": true, "6.3.4": true, "7.0.15": true, "8.2.1": true, "10.0.0": true, "255.255.255": true, "unknown": true,
 	} {
-		s := &stub{info: "# Server\r\nredis_version:" + version + "\r\nmaxmemory_policy:noeviction\r\n", reply: []any{"held", int64(5), int64(0)}}
+		s := &stub{info: "# Server\r\nredis_version:" + version + "\r\nmaxmemory_policy:noeviction\r\n", reply: []any{"held", int64(5), int64(0), "0"}}
 		l, err := redislock.New(s, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -179,7 +182,7 @@ func TestRepliesThatNoScriptGivesAreErrors(t *testing.T) {
 	for _, reply := range []any{
 		nil, "granted", int64(1), []any{}, []any{nil}, []any{"granted"}, []any{"granted", nil}, []any{"granted", int64(7)},
 		[]any{"granted", "0"}, []any{"granted", "-1"}, []any{"granted", "9007199254740992"}, []any{"granted", "1e3"},
-		[]any{"granted", "1", "2"}, []any{"held", "1", int64(0)}, []any{"held", int64(1)}, []any{int64(1), int64(2), int64(3)},
+		[]any{"granted", "1", "2"}, []any{"held", "1", int64(0), "0"}, []any{"held", int64(1)}, []any{"held", int64(1), int64(0)}, []any{"held", int64(1), int64(0), int64(0)}, []any{int64(1), int64(2), int64(3)},
 	} {
 		l, err := redislock.New(&stub{reply: reply}, &redislock.Options{TTL: redislock.MinTTL})
 		if err != nil {

@@ -24,11 +24,14 @@ var (
 	releaseLua string
 	//go:embed withdraw.lua
 	withdrawLua string
+	//go:embed verify.lua
+	verifyLua string
 
 	takeScript     = newScript(waitersLua + takeLua)
 	renewScript    = newScript(renewLua)
 	releaseScript  = newScript(waitersLua + releaseLua)
 	withdrawScript = newScript(waitersLua + withdrawLua)
+	verifyScript   = newScript(verifyLua)
 )
 
 // newScript makes the script of a body that replies with an array. The script
@@ -79,15 +82,17 @@ func shown(reply []any) string {
 
 // answer is what the take script said.
 type answer struct {
-	status string        // "granted", "held", "over"
-	number string        // granted: the number, as the server wrote it
-	seq    uint64        // granted: the same
-	left   time.Duration // held: until the lock runs out; negative if it never does
-	rank   int           // held: how many wait longer
+	status  string        // "granted", "held", "over"
+	number  string        // granted: the number, as the server wrote it
+	seq     uint64        // granted: the same
+	left    time.Duration // held: until the lock or its reservation runs out; negative if it never does
+	rank    int           // held: how many look after the lock before this one does
+	arrival string        // held: the place among the waiters, which the next take names
+	missed  bool          // held: it was no longer among the waiters
 }
 
-func (l *Locker) take(ctx context.Context, k keys, id string, patience time.Duration) (answer, error) {
-	args := []any{id, l.ttl.Milliseconds(), patience.Milliseconds()}
+func (l *Locker) take(ctx context.Context, k keys, id, arrival string, patience time.Duration) (answer, error) {
+	args := []any{id, l.channels, l.claim.Milliseconds(), l.ttl.Milliseconds(), patience.Milliseconds(), arrival}
 	if l.replicas == 0 {
 		return parseTake(l.run(ctx, takeScript, k.with(id), args...))
 	}
@@ -155,12 +160,15 @@ func parseTake(reply []any, err error) (answer, error) {
 			a.status, a.number = "granted", number
 			return a, nil
 		}
-	case len(reply) == 3 && reply[0] == "held":
+	case len(reply) == 4 && (reply[0] == "held" || reply[0] == "missed"):
 		left, ok := reply[1].(int64)
 		rank, ok2 := reply[2].(int64)
-		if ok && ok2 {
-			a.status, a.left, a.rank = "held", time.Duration(left)*time.Millisecond, int(rank)
-			return a, nil
+		arrival, ok3 := reply[3].(string)
+		if ok && ok2 && ok3 {
+			return answer{
+				status: "held", left: time.Duration(left) * time.Millisecond, rank: int(rank),
+				arrival: arrival, missed: reply[0] == "missed",
+			}, nil
 		}
 	}
 	return a, fmt.Errorf("the take script replied %s", shown(reply))
@@ -182,17 +190,17 @@ func (l *Locker) renew(ctx context.Context, k keys, grant string) error {
 	return err
 }
 
-// release frees the lock and wakes a waiter.
+// release frees the lock, or reserves it for the first waiter and wakes that.
 func (l *Locker) release(ctx context.Context, k keys, grant string) error {
 	_, err := call(ctx, l, func(ctx context.Context) (struct{}, error) {
-		reply, err := l.run(ctx, releaseScript, k.shared(), grant, k.channel())
+		reply, err := l.run(ctx, releaseScript, k.shared(), grant, l.channels, l.claim.Milliseconds())
 		if err != nil {
 			return struct{}{}, err
 		}
 		if len(reply) != 2 {
 			return struct{}{}, fmt.Errorf("the release script replied %s", shown(reply))
 		}
-		l.unheard(reply[1])
+		l.untold(reply[1])
 		if reply[0] != int64(1) {
 			err = errNotThere
 		}
@@ -205,20 +213,20 @@ func (l *Locker) release(ctx context.Context, k keys, grant string) error {
 // lock.
 func (l *Locker) withdraw(ctx context.Context, k keys, id string) (held bool, err error) {
 	return call(ctx, l, func(ctx context.Context) (bool, error) {
-		reply, err := l.run(ctx, withdrawScript, k.with(id), id, k.channel(), l.shutOut.Milliseconds())
+		reply, err := l.run(ctx, withdrawScript, k.with(id), id, l.channels, l.claim.Milliseconds(), l.shutOut.Milliseconds())
 		if err != nil {
 			return false, err
 		}
 		if len(reply) != 2 {
 			return false, fmt.Errorf("the withdraw script replied %s", shown(reply))
 		}
-		l.unheard(reply[1])
+		l.untold(reply[1])
 		return reply[0] == int64(1), nil
 	})
 }
 
-// unheard warns once that waiters are not told of releases.
-func (l *Locker) unheard(reply any) {
+// untold warns once that waiters are not told of releases.
+func (l *Locker) untold(reply any) {
 	if why, _ := reply.(string); why != "" {
 		l.noPublish.Do(func() {
 			l.log.Warn("redislock: waiters are not told of a release and poll instead", "reason", why)

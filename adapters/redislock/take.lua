@@ -1,64 +1,97 @@
--- Takes the lock if it is free, else counts the caller among the waiters.
+-- Takes the lock if it is free and nobody waits, or if it is the caller's turn;
+-- else counts the caller among the waiters.
 --
 -- KEYS lock, last, queue, alive, gone
--- ARGV id of the attempt, TTL in ms, patience in ms (0: does not wait)
+-- ARGV id of the attempt, channel, claim time in ms, TTL in ms, patience in ms
+--      (0: does not wait), arrival (0: not known yet)
 --
--- Replies {'granted', number}, {'held', ms until it runs out or -1, rank},
+-- Replies {'granted', number},
+-- {'held' or 'missed', ms until the lock runs out or -1, how many look before the
+-- caller, arrival}; missed: it was no longer among the waiters,
 -- {'over'}: this attempt had its grant, or was withdrawn,
 -- {'used up', last number}: the numbers are exhausted or not numbers.
-local lock, last, queue, alive = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, ttl, patience = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local id, ttl, patience, arrival = ARGV[1], ARGV[4], tonumber(ARGV[5]), ARGV[6]
 
-if redis.call('EXISTS', KEYS[5]) == 1 then
+local stored = redis.call('MGET', lock, last, KEYS[5])
+local current, before = stored[1], stored[2]
+if stored[3] then
   return {'over'}
 end
-
-local function held(ms)
-  if patience == 0 then
-    return {'held', ms, 0}
+local number, latest -- of the last grant
+if before then
+  number, latest = before:match('^(%d+) (%S+)')
+  if latest == id and before ~= current then
+    return {'over'}
   end
-  local us = now()
-  prune(queue, alive, us)
-  redis.call('ZADD', queue, 'NX', digits(us), id)
+end
+
+-- The place of a waiter is its arrival, which rises even if the clock does not.
+-- Who comes back, after its turn was lost or the server forgot, has its old place.
+local function join()
+  local us, place = now(), arrival
+  if place == '0' then
+    local newest = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]
+    place = digits(math.max(us, (newest or 0) + 1))
+  end
+  local new = redis.call('ZADD', queue, 'NX', place, id)
   redis.call('ZADD', alive, digits(us / 1000 + patience), id)
   for _, key in ipairs({queue, alive}) do
     if redis.call('PTTL', key) < patience then
       redis.call('PEXPIRE', key, patience)
     end
   end
-  return {'held', ms, redis.call('ZRANK', queue, id)}
+  return new == 1 and arrival ~= '0' and 'missed' or 'held'
 end
 
-local current = redis.call('GET', lock)
+local function wait(how, ms, rank)
+  return {how, ms, rank or redis.call('ZRANK', queue, id), redis.call('ZSCORE', queue, id)}
+end
+
 if current then
-  local number, holder = current:match('^(%d+) (%S+)$')
-  if holder ~= id then
-    return held(redis.call('PTTL', lock))
+  local granted, holder = current:match('^(%d+) (%S+)$')
+  if holder == id then
+    -- A repeated request of this attempt. The full TTL counts again, because the
+    -- caller counts from before this request.
+    redis.call('PEXPIRE', lock, ttl)
+    return {'granted', granted}
   end
-  -- A repeated request of this attempt. The full TTL counts again, because the
-  -- caller counts from before this request.
-  redis.call('PEXPIRE', lock, ttl)
-  return {'granted', number}
-end
-
-local us = now()
-if patience == 0 and redis.call('ZCOUNT', alive, '(' .. digits(us / 1000), '+inf') > 0 then
-  return held(0)
+  if current ~= 'reserved ' .. id then
+    local ms = redis.call('PTTL', lock)
+    if patience == 0 then
+      return {'held', ms, 0, '0'}
+    end
+    local how = join()
+    front()
+    return wait(how, ms)
+  end
+else
+  local first = front()
+  if #first > 0 then
+    local how = 'held'
+    if patience > 0 then
+      how = join()
+      first = front()
+    end
+    if first[1] ~= id then
+      reserve(first)
+      if patience == 0 then
+        return {'held', tonumber(claim), 0, '0'}
+      end
+      -- Who passes the lock on looks whether it is claimed.
+      return wait(how, tonumber(claim), 0)
+    end
+    leave(id)
+  end
 end
 
 -- The number is above the last one and not below the clock, so that a lost
 -- counter does not send it backwards.
-local seq = us
-local before = redis.call('GET', last)
+local seq = now()
 if before then
-  local number, holder = before:match('^(%d+) (%S+)')
   if not number then
     return {'used up', before}
   end
-  if holder == id then
-    return {'over'}
-  end
-  seq = math.max(tonumber(number) + 1, us)
+  seq = math.max(tonumber(number) + 1, seq)
   if seq > 9007199254740991 then
     return {'used up', number}
   end
@@ -67,5 +100,4 @@ end
 local grant = digits(seq) .. ' ' .. id
 redis.call('SET', last, grant, 'PXAT', digits(math.floor(seq / 1000) + 86400000))
 redis.call('SET', lock, grant, 'PX', ttl)
-leave(queue, alive, id)
 return {'granted', digits(seq)}

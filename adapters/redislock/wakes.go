@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,27 +15,25 @@ import (
 // and how long it is kept without waiters.
 const pingInterval = 3 * time.Second
 
-// wakes hears the releases for all waiters of one Locker, on one connection that
-// is there while somebody waits. It only makes waiting short: a waiter that is
+// wakes hears the messages for all waiters of one Locker, on one connection that
+// is there while somebody waits. The channel is the Locker's own, so that a
+// release wakes nobody in vain. It only makes waiting short: a waiter that is
 // never woken polls.
 type wakes struct {
 	locker *Locker
 
 	mu        sync.Mutex
-	topics    map[string]topic // by channel
-	confirmed map[string]bool  // channels that the server sends us
-	changed   chan struct{}    // topics have come or gone
+	waiters   map[string]*waiter // by id
+	confirmed bool               // the server sends us messages
+	used      bool               // somebody has waited since the last ping
 	running   bool
 	deaf      bool // the server does not allow the subscription
 }
 
-// topic is the waiters of one lock, by id.
-type topic map[string]*waiter
-
 // waiter is rung with 0 when it is its turn, or the time after which to look.
 type waiter struct {
-	channel, id string
-	ring        chan time.Duration
+	id   string
+	ring chan time.Duration
 }
 
 // rings hands on the newest wish; 0 is never lost to another.
@@ -47,24 +46,24 @@ func (w *waiter) rings(d time.Duration) {
 	w.ring <- d // there is room: all senders hold wakes.mu
 }
 
-// join is called after the server has noted the waiter. If the subscription
-// exists already the waiter is rung at once, else when it does: a release in
-// between has not been heard.
-func (s *wakes) join(channel, id string) *waiter {
+// early is join before the server knows the waiter, or nil without a
+// subscription. No message to this waiter can be missed, so it is not rung.
+func (s *wakes) early(id string) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.topics == nil {
-		s.topics = make(map[string]topic)
-		s.confirmed = make(map[string]bool)
-		s.changed = make(chan struct{}, 1)
+	if !s.confirmed {
+		return nil
 	}
-	w := &waiter{channel: channel, id: id, ring: make(chan time.Duration, 1)}
-	if s.topics[channel] == nil {
-		s.topics[channel] = make(topic)
-		s.poke()
-	}
-	s.topics[channel][id] = w
-	if s.confirmed[channel] {
+	return s.add(id)
+}
+
+// join is called after the server has noted the waiter. It is rung when the
+// subscription exists: a message before that has not been heard.
+func (s *wakes) join(id string) *waiter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.add(id)
+	if s.confirmed {
 		w.rings(0)
 	}
 	if !s.running && !s.deaf {
@@ -73,21 +72,31 @@ func (s *wakes) join(channel, id string) *waiter {
 	return w
 }
 
-func (s *wakes) leave(w *waiter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.topics[w.channel], w.id)
-	if len(s.topics[w.channel]) == 0 {
-		delete(s.topics, w.channel)
-		s.poke()
+func (s *wakes) add(id string) *waiter {
+	if s.waiters == nil {
+		s.waiters = make(map[string]*waiter)
 	}
+	w := &waiter{id: id, ring: make(chan time.Duration, 1)}
+	s.waiters[id] = w
+	s.used = true
+	return w
 }
 
-func (s *wakes) poke() {
-	select {
-	case s.changed <- struct{}{}:
-	default:
+// leave undoes early or join; nil is nobody.
+func (s *wakes) leave(w *waiter) {
+	if w == nil {
+		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waiters, w.id)
+}
+
+// hears reports whether messages come.
+func (s *wakes) hears() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.confirmed
 }
 
 // run keeps a subscription until nobody waits.
@@ -117,12 +126,12 @@ func (s *wakes) run() {
 func (s *wakes) rest(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.confirmed)
+	s.confirmed = false
 	if redis.HasErrorPrefix(err, "NOPERM") {
 		s.deaf = true
 		s.locker.log.Warn("redislock: waiters cannot hear of a release and poll instead", "reason", err)
 	}
-	if s.deaf || len(s.topics) == 0 || s.locker.ctx.Err() != nil {
+	if s.deaf || len(s.waiters) == 0 || s.locker.ctx.Err() != nil {
 		s.running = false
 	}
 	return !s.running
@@ -160,33 +169,23 @@ func (s *wakes) session() (heard bool, err error) {
 	}
 }
 
-// write subscribes to what is waited for, and pings.
+// write subscribes, and pings until nobody waits.
 func (s *wakes) write(ctx context.Context, subscription *redis.PubSub, replies <-chan struct{}) error {
-	now := make(map[string]bool)
+	if err := subscription.Subscribe(ctx, s.locker.channels+s.locker.self); err != nil {
+		return err
+	}
 	ticker := time.NewTicker(pingInterval)
 	defer ticker.Stop()
 	pinged := false
 	for {
-		come, gone := s.difference(now)
-		if len(come) > 0 {
-			if err := subscription.Subscribe(ctx, come...); err != nil {
-				return err
-			}
-		}
-		if len(gone) > 0 {
-			if err := subscription.Unsubscribe(ctx, gone...); err != nil {
-				return err
-			}
-		}
 		select {
-		case <-s.changed:
 		case <-replies:
 			pinged = false
 		case <-ticker.C:
-			if len(now) == 0 {
+			switch {
+			case s.idle():
 				return nil
-			}
-			if pinged {
+			case pinged:
 				return errors.New("no answer to a ping")
 			}
 			if err := subscription.Ping(ctx); err != nil {
@@ -199,24 +198,15 @@ func (s *wakes) write(ctx context.Context, subscription *redis.PubSub, replies <
 	}
 }
 
-// difference brings now up to date.
-func (s *wakes) difference(now map[string]bool) (come, gone []string) {
+// idle reports whether nobody waits or has waited since it was last asked. Then
+// messages do not count any more: the connection is about to be closed.
+func (s *wakes) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for channel := range s.topics {
-		if !now[channel] {
-			now[channel] = true
-			come = append(come, channel)
-		}
-	}
-	for channel := range now {
-		if s.topics[channel] == nil {
-			delete(now, channel)
-			delete(s.confirmed, channel)
-			gone = append(gone, channel)
-		}
-	}
-	return come, gone
+	used := s.used || len(s.waiters) > 0
+	s.used = false
+	s.confirmed = s.confirmed && used
+	return !used
 }
 
 func (s *wakes) handle(message any) {
@@ -224,17 +214,17 @@ func (s *wakes) handle(message any) {
 	defer s.mu.Unlock()
 	switch m := message.(type) {
 	case *redis.Subscription:
-		s.confirmed[m.Channel] = m.Kind == "subscribe"
-		if s.confirmed[m.Channel] {
-			for _, w := range s.topics[m.Channel] {
+		s.confirmed = m.Kind == "subscribe"
+		if s.confirmed {
+			for _, w := range s.waiters {
 				w.rings(0)
 			}
 		}
 	case *redis.Message:
-		for i, id := range strings.Fields(m.Payload) {
-			if w := s.topics[m.Channel][id]; w != nil {
-				w.rings(time.Duration(i) * claimTime)
-			}
+		id, delay, _ := strings.Cut(m.Payload, " ")
+		if w := s.waiters[id]; w != nil {
+			ms, _ := strconv.Atoi(delay) // none: it is this waiter's turn
+			w.rings(time.Duration(ms) * time.Millisecond)
 		}
 	}
 }

@@ -319,8 +319,7 @@ func TestBrokenSubscriptionComesBack(t *testing.T) {
 	l := newLocker(t, client, rarePolls("p"))
 	lease := bounded.Acquire(t, l, "a")
 	done := bounded.Acquiring(bounded.Context(t), l, "a")
-	const channel = "p:{a}:wake"
-	subscribed := func() bool { return client.PubSubNumSub(t.Context(), channel).Val()[channel] == 1 }
+	subscribed := func() bool { return listening(t, client, "p") == 1 }
 	bounded.Eventually(t, "it has subscribed", subscribed)
 	if n := client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub").Val(); n != int64(1) {
 		t.Fatalf("killed %v subscriptions, want 1", n)
@@ -329,10 +328,7 @@ func TestBrokenSubscriptionComesBack(t *testing.T) {
 	bounded.Release(t, lease)
 	bounded.Release(t, bounded.Granted(t, "the waiter", done))
 	// Nobody waits any more, so its connection is not kept.
-	bounded.Eventually(t, "the idle subscription ends", func() bool {
-		list, err := client.ClientList(t.Context()).Result()
-		return err == nil && !strings.Contains(list, "cmd=unsubscribe") && !strings.Contains(list, "cmd=ping")
-	})
+	bounded.Eventually(t, "the idle subscription ends", func() bool { return listening(t, client, "p") == 0 })
 }
 
 func TestRenewalDoesNotTouchAnothersLock(t *testing.T) {

@@ -57,5 +57,15 @@ func waiters(t testing.TB, client redis.Cmdable, key string) int {
 	return int(n)
 }
 
+// listening counts the Lockers with this prefix that hear messages.
+func listening(t testing.TB, client *redis.Client, prefix string) int {
+	t.Helper()
+	channels, err := client.PubSubChannels(context.Background(), prefix+":wake:*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(channels)
+}
+
 // key begins the keys of a lock whose name needs no escape.
 func key(prefix, name string) string { return prefix + ":{" + name + "}:" }

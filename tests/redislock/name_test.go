@@ -50,12 +50,7 @@ func TestAnyNameIsALockOfItsOwnInACluster(t *testing.T) {
 	for i, lease := range leases {
 		done := bounded.Acquiring(bounded.Context(t), l, names[i])
 		bounded.Eventually(t, "it waits and has subscribed", func() bool {
-			keys := node.Keys(t.Context(), "p:{*}:queue").Val()
-			if len(keys) != 1 {
-				return false
-			}
-			channel := strings.TrimSuffix(keys[0], "queue") + "wake"
-			return node.PubSubNumSub(t.Context(), channel).Val()[channel] == 1
+			return len(node.Keys(t.Context(), "p:{*}:queue").Val()) == 1 && listening(t, node, "p") == 1
 		})
 		bounded.Release(t, lease)
 		bounded.Release(t, bounded.Granted(t, "waiter for "+lease.Name()[:1], done))

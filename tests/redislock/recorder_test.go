@@ -39,14 +39,10 @@ func (r *recorder) EvalSha(ctx context.Context, sha string, keys []string, args 
 	return cmd
 }
 
-// isTake tells the take script from the others, which have fewer keys or the
-// name of a channel among their arguments.
+// isTake tells the take script from the others, which have fewer keys or
+// arguments.
 func isTake(keys []string, args []any) bool {
-	if len(keys) != 5 || len(args) != 4 {
-		return false
-	}
-	_, isTTL := args[1].(int64)
-	return isTTL
+	return len(keys) == 5 && len(args) == 7
 }
 
 // settled waits for so many answers: two for a waiter that has nothing left to

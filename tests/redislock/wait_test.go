@@ -3,8 +3,6 @@ package redislock_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,9 +15,10 @@ import (
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
 
-// rarePolls are options with which a test that relied on polling would fail.
+// rarePolls are options with which a test that relied on polling, or on the end
+// of a claim time, would fail.
 func rarePolls(prefix string) *redislock.Options {
-	return &redislock.Options{Prefix: prefix, TTL: 2 * time.Minute, PollInterval: 2 * time.Minute}
+	return &redislock.Options{Prefix: prefix, TTL: 2 * time.Minute, PollInterval: 2 * time.Minute, ClaimTime: time.Minute}
 }
 
 func TestUncontendedAcquireIsOneRoundTrip(t *testing.T) {
@@ -42,24 +41,6 @@ func TestUncontendedAcquireIsOneRoundTrip(t *testing.T) {
 	}
 }
 
-func TestReleaseWakesTheLongestWaiterByMessage(t *testing.T) {
-	t.Parallel()
-	addr, prefix := servers.SharedRedis(t), space()
-	client := newClient(t, addr)
-	lease := bounded.Acquire(t, newLocker(t, client, rarePolls(prefix)), "a")
-	var order []<-chan bounded.Result
-	for range 3 {
-		r := &recorder{Client: newClient(t, addr)}
-		order = append(order, bounded.Acquiring(bounded.Context(t), newLocker(t, r, rarePolls(prefix)), "a"))
-		r.settled(t, 2)
-	}
-	for i, done := range order {
-		bounded.Release(t, lease)
-		lease = bounded.Granted(t, fmt.Sprintf("waiter %d after the release", i), done)
-	}
-	bounded.Release(t, lease)
-}
-
 // Waiters of one Locker share a connection, and one that joins an existing
 // subscription misses no release.
 func TestWaitersOfOneLockerAreAllServed(t *testing.T) {
@@ -80,10 +61,7 @@ func TestWaitersOfOneLockerAreAllServed(t *testing.T) {
 		}()
 	}
 	bounded.Eventually(t, "all wait", func() bool { return waiters(t, client, key(prefix, "a")) == n })
-	channel := key(prefix, "a") + "wake"
-	bounded.Eventually(t, "one subscription", func() bool {
-		return client.PubSubNumSub(t.Context(), channel).Val()[channel] == 1
-	})
+	bounded.Eventually(t, "one subscription", func() bool { return listening(t, client, prefix) == 1 })
 	bounded.Release(t, lease)
 	deadline := time.After(bounded.Patience)
 	for i := range n {
@@ -96,73 +74,6 @@ func TestWaitersOfOneLockerAreAllServed(t *testing.T) {
 			t.Fatalf("%d of %d waiters were served", i, n)
 		}
 	}
-}
-
-func TestRequestsPerHandoverDoNotGrowWithWaiters(t *testing.T) {
-	t.Parallel()
-	perHandover := func(n int) float64 {
-		counter := proxy.CountRedis(t, servers.SharedRedis(t))
-		prefix := space()
-		lease := bounded.Acquire(t, newLocker(t, newClient(t, counter.Addr()), rarePolls(prefix)), "a")
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		granted := make(chan *locks.Lease, n)
-		for range n {
-			r := &recorder{Client: newClient(t, counter.Addr())}
-			l := newLocker(t, r, rarePolls(prefix))
-			go func() {
-				if lease, err := l.Acquire(ctx, "a"); err == nil {
-					granted <- lease
-				}
-			}()
-			r.settled(t, 2)
-		}
-		counter.Reset()
-		heard := newClient(t, servers.SharedRedis(t)).Subscribe(ctx, key(prefix, "a")+"wake")
-		defer heard.Close()
-		if _, err := heard.Receive(ctx); err != nil {
-			t.Fatal(err)
-		}
-		const handovers = 4
-		for range handovers {
-			bounded.Release(t, lease)
-			select {
-			case lease = <-granted:
-			case <-time.After(bounded.Patience):
-				t.Fatal("no handover")
-			}
-		}
-		requests := len(counter.Requests())
-		for range handovers {
-			if m, err := heard.ReceiveMessage(ctx); err != nil || len(strings.Fields(m.Payload)) > 2 {
-				t.Errorf("a release told %v, error %v; want two waiters at most", m, err)
-			}
-		}
-		return float64(requests) / handovers
-	}
-	few, many := perHandover(5), perHandover(25)
-	t.Logf("requests per handover: %.1f with 5 waiters, %.1f with 25", few, many)
-	if many > few+3 {
-		t.Errorf("requests per handover: %.1f with 5 waiters, %.1f with 25; want no growth", few, many)
-	}
-}
-
-// The second waiter looks after the first when a release was for a dead one.
-func TestDeadWaiterDelaysTheNextLittle(t *testing.T) {
-	t.Parallel()
-	prefix := space()
-	client := newClient(t, servers.SharedRedis(t))
-	lease := bounded.Acquire(t, newLocker(t, client, rarePolls(prefix)), "a")
-	// As a process leaves it that was killed while it waited.
-	k, far := key(prefix, "a"), float64(time.Now().Add(time.Hour).UnixMilli())
-	client.ZAdd(t.Context(), k+"queue", redis.Z{Score: 1, Member: "dead"})
-	client.ZAdd(t.Context(), k+"alive", redis.Z{Score: far, Member: "dead"})
-
-	r := &recorder{Client: client}
-	done := bounded.Acquiring(bounded.Context(t), newLocker(t, r, rarePolls(prefix)), "a")
-	r.settled(t, 2)
-	bounded.Release(t, lease)
-	bounded.Release(t, bounded.Granted(t, "the live waiter", done))
 }
 
 func TestLostMessageIsCoveredByPolling(t *testing.T) {
@@ -214,6 +125,7 @@ func TestTryAcquireDoesNotOvertakeAWaiter(t *testing.T) {
 	client := newClient(t, servers.SharedRedis(t))
 	l := newLocker(t, client, rarePolls(prefix))
 	k, far := key(prefix, "a"), float64(time.Now().Add(time.Hour).UnixMilli())
+	client.ZAdd(t.Context(), k+"queue", redis.Z{Score: 1, Member: "alive"})
 	client.ZAdd(t.Context(), k+"alive", redis.Z{Score: far, Member: "alive"})
 	if _, err := l.TryAcquire(bounded.Context(t), "a"); !errors.Is(err, locks.ErrHeld) {
 		t.Errorf("TryAcquire of a free lock with a waiter: %v, want ErrHeld", err)
@@ -246,20 +158,22 @@ func TestCancelledWaiterLeavesNothing(t *testing.T) {
 	bounded.Release(t, lease)
 }
 
-// A release between the first question and the moment from which messages count
-// would be missed, so a waiter asks again also if the subscription exists.
-func TestJoiningWaiterAsksAgain(t *testing.T) {
+// A waiter that joins an existing subscription misses no message: that counts
+// from before its first question, so it does not ask twice.
+func TestJoiningWaiterHearsTheRelease(t *testing.T) {
 	t.Parallel()
 	prefix := space()
 	r := &recorder{Client: newClient(t, servers.SharedRedis(t))}
-	holder := newLocker(t, r.Client, rarePolls(prefix))
 	l := newLocker(t, r, rarePolls(prefix))
-	lease := bounded.Acquire(t, holder, "a")
+	lease := bounded.Acquire(t, newLocker(t, r.Client, rarePolls(prefix)), "a")
 	first := bounded.Acquiring(bounded.Context(t), l, "a")
 	r.settled(t, 2)
 	second := bounded.Acquiring(bounded.Context(t), l, "a")
-	r.settled(t, 4)
+	r.settled(t, 3)
 	bounded.Release(t, lease)
 	bounded.Release(t, bounded.Granted(t, "the first waiter", first))
 	bounded.Release(t, bounded.Granted(t, "the second waiter", second))
+	if got := len(r.takes); got != 5 {
+		t.Errorf("%d takes, want three of the first waiter and two of the second", got)
+	}
 }
