@@ -1,0 +1,262 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fencedkv/fencedkv/tests/proxy"
+	"github.com/fencedkv/fencedkv/tests/servers"
+)
+
+// fault is a column of the matrix.
+type fault struct {
+	name string
+
+	// strike makes the fault, at the moment, and ends it.
+	strike func(r *run) error
+
+	// server tells that it is done to the server, so that the service is nobody
+	// else's.
+	server bool
+
+	// lost tells that it takes the victim's entry away, so that the victim learns of
+	// its loss by the next renewal and not before the service may grant again.
+	lost bool
+
+	// brief tells that it costs nobody a lock, since it is over long before a lease.
+	brief bool
+}
+
+// harms reports whether the service can serve nobody else meanwhile.
+func (f fault) harms(s *service) bool { return f.server || f.name == counterLost && s.falls }
+
+// The faults, as columns.
+const (
+	clientStopped = "client stopped"
+	clientKilled  = "client killed"
+	serverStopped = "server stopped"
+	serverKilled  = "server killed"
+	droppedUp     = "dropped up"
+	droppedDown   = "dropped down"
+	droppedBoth   = "dropped both"
+	replyLost     = "reply lost"
+	delayed       = "delayed"
+	entryDeleted  = "entry deleted"
+	leaseRevoked  = "lease revoked"
+	counterLost   = "counter lost"
+	connReset     = "reset"
+)
+
+var faults = []fault{
+	{name: clientStopped, strike: stopClient},
+	{name: clientKilled, strike: killClient},
+	{name: serverStopped, strike: stopServer, server: true},
+	{name: serverKilled, strike: killServer, server: true},
+	{name: droppedUp, strike: drop(proxy.Upstream)},
+	{name: droppedDown, strike: drop(proxy.Downstream)},
+	{name: droppedBoth, strike: drop(proxy.Both)},
+	{name: replyLost, strike: loseReply, brief: true},
+	{name: delayed, strike: delay},
+	{name: entryDeleted, strike: deleteEntry, lost: true},
+	{name: leaseRevoked, strike: revokeLease, lost: true},
+	{name: counterLost, strike: loseCounter, lost: true},
+	{name: connReset, strike: resetConnection, brief: true},
+}
+
+// long is longer than a lease lasts, on any clock here.
+const long = ttl + ttl/2
+
+// lasts returns when the fault has lasted for long.
+func (r *run) lasts() { <-time.After(time.Until(r.hit.Add(long))) }
+
+// strikes does what happens in one moment, after which the successor comes.
+func (r *run) strikes(do func() error) error {
+	err := do()
+	r.hit = time.Now()
+	r.succeed()
+	return err
+}
+
+// pending does it while the victim's request was executed and its reply is under
+// way. Where there is no request, it does it just so; while the victim waits, its
+// turn comes right after.
+func (r *run) pending(do func() error) error {
+	return r.underWay((*proxy.Counter).HoldReply, do)
+}
+
+// before does it while the victim's request is under way and not yet executed,
+// where there is one.
+func (r *run) before(do func() error) error {
+	return r.underWay((*proxy.Counter).HoldRequest, do)
+}
+
+func (r *run) underWay(hold func(*proxy.Counter, string) (<-chan struct{}, func()), do func() error) error {
+	switch r.moment.name {
+	case holding:
+		return r.strikes(do)
+	case waiting:
+		return errors.Join(r.strikes(do), r.moment.begin(r))
+	}
+	a := r.arm(hold)
+	defer a.letGo()
+	if err := r.begin(); err != nil {
+		return err
+	}
+	if err := a.await(); err != nil {
+		return err
+	}
+	return r.strikes(do)
+}
+
+func (r *run) begin() error {
+	if r.moment.begin == nil {
+		return nil
+	}
+	return r.moment.begin(r)
+}
+
+func stopClient(r *run) error {
+	if err := r.pending(r.victim.stop); err != nil {
+		return err
+	}
+	if _, _, err := r.next.granted(); err != nil {
+		return err
+	}
+	r.lasts()
+	return r.victim.goOn()
+}
+
+func killClient(r *run) error {
+	return r.pending(func() error {
+		r.killed = true
+		r.victim.kill()
+		return nil
+	})
+}
+
+func stopServer(r *run) error {
+	err := r.pending(func() error {
+		r.service.each(func(srv servers.Server) { srv.Pause(r.t) })
+		return nil
+	})
+	if err == nil {
+		r.lasts()
+		r.service.each(func(srv servers.Server) { srv.Resume(r.t) })
+	}
+	return err
+}
+
+func killServer(r *run) error {
+	err := r.pending(func() error {
+		r.service.each(func(srv servers.Server) { srv.Kill(r.t) })
+		return nil
+	})
+	if err == nil {
+		r.service.each(func(srv servers.Server) { srv.Start(r.t) })
+	}
+	return err
+}
+
+// drop drops what is sent in a direction, for long. As by TCP it may arrive when
+// that has ended.
+func drop(d proxy.Direction) func(*run) error {
+	return func(r *run) error {
+		hole := func() error {
+			for _, w := range r.wires {
+				w.Network.BlackHole(r.t, d)
+			}
+			return nil
+		}
+		var err error
+		switch r.moment.name {
+		case renewing:
+			err = r.pending(hole)
+		case waiting:
+			err = errors.Join(r.strikes(hole), r.begin())
+		default:
+			err = errors.Join(hole(), r.begin())
+			r.hit = time.Now()
+			r.succeed()
+		}
+		r.lasts()
+		for _, w := range r.wires {
+			w.Network.Heal(r.t)
+		}
+		return err
+	}
+}
+
+func loseReply(r *run) error {
+	a := r.arm(func(c *proxy.Counter, name string) (<-chan struct{}, func()) { return c.DropReply(name), func() {} })
+	if r.moment.name == waiting {
+		r.succeed()
+	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	return errors.Join(a.await(), r.strikes(func() error { return nil }))
+}
+
+// delay keeps the request back until the victim has given up and the successor has
+// the lock, if it gets it.
+func delay(r *run) error {
+	a := r.arm((*proxy.Counter).HoldRequest)
+	defer a.letGo()
+	if r.moment.name == waiting {
+		r.succeed()
+	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	if err := a.await(); err != nil {
+		return err
+	}
+	_ = r.strikes(func() error { return nil })
+	switch r.moment.name {
+	case acquiring, waiting:
+		if err := r.victim.order(order{Do: doCancel}); err != nil {
+			return err
+		}
+		if _, err := r.victim.await(evAcquired); err != nil {
+			return err
+		}
+	case renewing:
+		e, err := r.endedOrRenewed()
+		if err != nil || e.What == evRenewed {
+			return err
+		}
+	case releasing:
+		if _, err := r.victim.await(evReleased); err != nil {
+			return err
+		}
+	}
+	_, _, err := r.next.granted()
+	return err
+}
+
+// The operator's deeds come before a renewal or release is executed, and after an
+// entry was made.
+func (r *run) deed(do func(ctx context.Context, name string) error) error {
+	strike := func() error { return r.byHand(do) }
+	if r.moment.name == acquiring {
+		return r.pending(strike)
+	}
+	return r.before(strike)
+}
+
+func deleteEntry(r *run) error { return r.deed(r.service.deleteLast) }
+func revokeLease(r *run) error { return r.deed(r.service.revokeLast) }
+
+func loseCounter(r *run) error {
+	return r.deed(func(ctx context.Context, name string) error { return r.service.loseCounter(r.t, ctx, name) })
+}
+
+func resetConnection(r *run) error {
+	return r.pending(func() error {
+		for _, w := range r.wires {
+			w.Network.Reset(r.t)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,85 @@
+package faults_test
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// observer asks the service all the time whether it has the victim's grant.
+type observer struct {
+	service *service
+	lock    string
+	stop    context.CancelFunc
+	done    chan struct{}
+
+	mu     sync.Mutex
+	holder string
+	saw    bool      // it had the grant
+	gone   time.Time // when the first answer came that it has not
+}
+
+const observeEvery = 3 * time.Millisecond
+
+func observe(s *service, lock string) *observer {
+	ctx, cancel := context.WithCancel(context.Background())
+	o := &observer{service: s, lock: lock, stop: cancel, done: make(chan struct{})}
+	go o.run(ctx)
+	return o
+}
+
+// of tells whose grant it is about.
+func (o *observer) of(holder string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.holder == "" {
+		o.holder = holder
+	}
+}
+
+func (o *observer) run(ctx context.Context) {
+	defer close(o.done)
+	tick := time.NewTicker(observeEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		o.mu.Lock()
+		holder := o.holder
+		o.mu.Unlock()
+		if holder != "" {
+			asked, cancel := context.WithTimeout(ctx, ttl)
+			has, err := o.service.has(asked, o.lock, holder)
+			at := time.Now()
+			cancel()
+			o.mu.Lock()
+			switch {
+			case err != nil: // the service gives no answer
+			case has:
+				o.saw = true
+			default:
+				o.gone = at
+			}
+			over := !o.gone.IsZero()
+			o.mu.Unlock()
+			if over {
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// goneAt is when the grant was first seen to be gone; zero if it was not.
+func (o *observer) goneAt() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.gone
+}
+
+// end returns when the observer asks no more. It may wait for the service's answer.
+func (o *observer) end() {
+	o.stop()
+	<-o.done
+}

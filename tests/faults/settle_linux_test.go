@@ -1,0 +1,161 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
+)
+
+// settle lets everybody finish after the fault.
+func (r *run) settle() error {
+	if !r.killed {
+		if err := r.settleVictim(); err != nil {
+			return fmt.Errorf("the victim: %w", err)
+		}
+	}
+	lease, _, err := r.next.granted()
+	if err != nil {
+		return fmt.Errorf("the successor: %w", err)
+	}
+	if err := lease.Context().Err(); err != nil {
+		return fmt.Errorf("the successor has lost the lock: %w", context.Cause(lease.Context()))
+	}
+	if !r.killed && r.grant != nil { // as a client does that looks at nothing
+		if err := r.victim.order(order{Do: doWrite}); err != nil {
+			return err
+		}
+	}
+	if err := lease.Release(context.Background()); err != nil {
+		return fmt.Errorf("release of the successor: %w", err)
+	}
+	if !r.killed {
+		if err := r.closeVictim(); err != nil {
+			return fmt.Errorf("the victim: %w", err)
+		}
+	}
+	return r.aftermath()
+}
+
+// settleVictim waits until the victim knows where it is.
+func (r *run) settleVictim() error {
+	if r.moment.name == releasing {
+		e, err := r.victim.await(evReleased)
+		if err == nil && e.Err != "" && (r.fate() == keeps || !e.Lost && !e.Away) {
+			err = errors.New("release: " + e.Err)
+		}
+		return err
+	}
+	if err := within("somebody has the lock", func() (bool, error) {
+		_, told := r.victim.seen(evAcquired)
+		return told || r.next.hasIt(), nil
+	}); err != nil {
+		return fmt.Errorf("%w; it told %s", err, r.victim.told())
+	}
+	if _, told := r.victim.seen(evAcquired); !told {
+		return nil // it waits for the successor
+	}
+	return r.settleLease()
+}
+
+// settleLease waits until the victim's lease is lost, or is renewed after the fault
+// and then given back.
+func (r *run) settleLease() error {
+	e, err := r.acquired()
+	if err != nil {
+		return err
+	}
+	if e.Err != "" {
+		if r.fate() == keeps || !e.Away && !e.Cancelled {
+			return errors.New("acquire: " + e.Err)
+		}
+		return nil
+	}
+	e, err = r.endedOrRenewed()
+	switch {
+	case err != nil:
+		return err
+	case e.What == evEnded && (r.fate() == keeps || !e.Lost):
+		return fmt.Errorf("its lease ended: %s", e.Err)
+	case e.What == evEnded:
+		return nil
+	case r.fate() == loses:
+		return errors.New("its lease was renewed, although it must be lost")
+	}
+	has := func(ctx context.Context, name string) error {
+		has, err := r.service.has(ctx, name, r.grant.Holder)
+		if err == nil && !has {
+			err = errors.New("its lease was renewed, and the service does not have it")
+		}
+		return err
+	}
+	if err := r.byHand(has); err != nil {
+		return err
+	}
+	if err := release(r); err != nil {
+		return err
+	}
+	e, err = r.victim.await(evReleased)
+	if err == nil && e.Err != "" {
+		err = errors.New("release: " + e.Err)
+	}
+	return err
+}
+
+// endedOrRenewed waits until the victim's lease has ended, or was renewed by a
+// request that it sent after the fault.
+func (r *run) endedOrRenewed() (event, error) {
+	since := r.hit
+	if !r.over.IsZero() {
+		since = r.over
+	}
+	return r.victim.awaitThat("lost or renewed", func(e event) bool {
+		return e.What == evEnded || e.What == evRenewed && e.Deadline.Add(-ttl).After(since)
+	})
+}
+
+// closeVictim ends the victim, after an acquisition that is still under way.
+func (r *run) closeVictim() error {
+	if _, told := r.victim.seen(evAcquired); !told {
+		if err := r.settleLease(); err != nil {
+			return err
+		}
+	}
+	if err := r.victim.order(order{Do: doClose}); err != nil {
+		return err
+	}
+	e, err := r.victim.await(evClosed)
+	switch {
+	case err != nil:
+		return err
+	case e.Err != "" && !e.Away:
+		return errors.New("close: " + e.Err)
+	case e.Left != "":
+		return errors.New("these goroutines have not ended with its Locker:\n" + e.Left)
+	}
+	return nil
+}
+
+// aftermath demands that nothing is left behind, and takes the lock again.
+func (r *run) aftermath() error {
+	if err := r.entries(2*ttl, 0); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	asked := time.Now()
+	lease, err := r.peer.TryAcquire(ctx, r.lock)
+	if err != nil {
+		return fmt.Errorf("take the lock again: %w", err)
+	}
+	r.ledger.granted("last holder", lease.Token(), asked, time.Now())
+	r.write(lease.Token())
+	return lease.Release(ctx)
+}
+
+func (r *run) write(token fence.Token) {
+	r.ledger.raise(token)
+	r.ledger.put(token, time.Time{})
+}

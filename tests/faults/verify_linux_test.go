@@ -1,0 +1,71 @@
+package faults_test
+
+import (
+	"fmt"
+	"time"
+)
+
+// verdict is what a cell has shown.
+type verdict struct {
+	errs   []error
+	margin time.Duration // between the signal and the service
+	told   bool          // there is a margin
+	stall  time.Duration // for how long a process did not run
+}
+
+// verify checks what was recorded.
+func (r *run) verify() (v verdict) {
+	v.errs = r.ledger.check(r.takesEntry() && r.fault.name == counterLost)
+	if r.victim == nil || r.grant == nil {
+		return v
+	}
+	fail := func(format string, args ...any) { v.errs = append(v.errs, fmt.Errorf(format, args...)) }
+	woke, wokeUp := r.victim.seen(evWoke)
+	if wokeUp && !woke.Ended {
+		fail("the victim woke after longer than its lease, and its first look at it found it good")
+	}
+	ended, over := r.victim.seen(evEnded)
+	if !over || !ended.Lost {
+		return v
+	}
+	v.stall = ended.Stall
+	_, granted, err := r.next.granted()
+	if err != nil {
+		return v
+	}
+	if r.takesEntry() {
+		if ended.At.After(ended.Deadline) {
+			fail("the victim learned by the clock alone, at %s, that its entry had been taken away", ended.At.Format("05.000"))
+		}
+		if ended.Deadline.After(r.hit.Add(ttl)) {
+			fail("the victim renewed its lease until %s, after its entry had been taken away at %s",
+				ended.Deadline.Format("05.000"), r.hit.Format("05.000"))
+		}
+		return v
+	}
+	if look, late := r.ledger.lateLook(r.grant.Holder, granted); late {
+		fail("the victim found its lease good at %s, and the successor had the lock since %s",
+			look.looked.Format("05.000"), granted.Format("05.000"))
+	}
+	if r.fault.name == clientStopped {
+		if (r.moment.name == holding || r.moment.name == renewing) && !wokeUp {
+			fail("the victim was not stopped for longer than its lease")
+		}
+		v.stall = 0
+		return v
+	}
+	gone := granted
+	if seen := r.observer.goneAt(); !seen.IsZero() && seen.Before(gone) {
+		gone = seen
+	}
+	v.margin, v.told = gone.Round(0).Sub(ended.At), true
+	if v.margin < 0 {
+		fail("the victim was told %v after the service could grant the lock again", -v.margin)
+	}
+	return v
+}
+
+// excused reports whether the machine explains what went wrong.
+func (v verdict) excused() bool {
+	return v.stall > ttl/10 || v.told && v.margin < 0 && v.stall > -v.margin
+}
