@@ -21,26 +21,47 @@
 // lock share a Cluster slot, whatever the name.
 //
 //	key                     type    content                         expires
-//	PREFIX:{NAME}:lock      string  "NUMBER HOLDER"                 TTL after the last renewal
+//	PREFIX:{NAME}:lock      string  the grant: "NUMBER HOLDER", or  TTL after the last renewal
+//	                                a waiter's turn: "reserved ID"  ClaimTime
 //	PREFIX:{NAME}:last      string  the last grant, the same text,  a day after NUMBER read as
 //	                                and " released" if it was       microseconds since 1970, and
 //	                                                                after the last renewal
-//	PREFIX:{NAME}:queue     zset    waiters by time of arrival      2 TTL after the last poll
+//	PREFIX:{NAME}:queue     zset    waiters by arrival, in          2 TTL after the last poll
+//	                                microseconds since 1970
 //	PREFIX:{NAME}:alive     zset    waiters by time when forgotten  the same
 //	PREFIX:{NAME}:gone:ID   string  empty; a withdrawn attempt      2 TTL + 1 min
-//	PREFIX:{NAME}:wake      channel ids of the first two waiters
+//	PREFIX:wake:LOCKER      channel "ID", or "ID MS": to look in MS
+//
+// A waiter's ID is the name of its LOCKER, a dot and a count, and becomes the
+// HOLDER of its grant.
 //
 // An ACL user needs those keys and channels and the commands EVAL, EVALSHA, GET,
-// SET, DEL, EXISTS, PEXPIRE, PTTL, TIME, ZADD, ZREM, ZRANGE, ZRANGEBYSCORE, ZRANK,
-// ZCOUNT, PUBLISH, SUBSCRIBE, UNSUBSCRIBE and PING; INFO is asked for and not
-// needed, and Options.WaitReplicas needs WAIT. A user without the channels waits
-// by polling.
+// MGET, SET, DEL, PEXPIRE, PTTL, TIME, ZADD, ZREM, ZRANGE, ZRANGEBYSCORE, ZRANK,
+// ZSCORE, PUBLISH, SUBSCRIBE and PING; INFO is asked for and not needed, and
+// Options.WaitReplicas needs WAIT. A user without the channels waits by polling.
 //
 // # Waiting
 //
-// A release wakes the waiter that has waited longest, by a message; the next
-// one looks 50 ms later whether the first was alive. Behind that all waiters poll.
-// The order is not strict: whoever calls Acquire while the lock is free gets it.
+// First come, first served: waiters have the lock in the order in which the server
+// came to know them, and nobody overtakes them, TryAcquire included. A release
+// reserves the lock for the first waiter for Options.ClaimTime and tells it by a
+// message; it claims the lock with one request, from which its TTL and its deadline
+// count. No other waiter is woken, however many there are: a handover is two
+// requests.
+//
+// A waiter that does not claim in time, because it is dead or stopped, has lost its
+// turn and is a waiter no longer. If it asks again it has its old place, so it is
+// the first again. Another Locker's waiter is told to look when the claim time is
+// over, and whoever looks then gives the next its turn or has the lock. So a dead
+// waiter costs one claim time, once. A waiter that is cancelled gives its turn on at
+// once.
+//
+// Messages can be lost. The first eight waiters look when a holder's lease or a
+// reservation runs out, by what they last knew of it, one after the other; the
+// first two also ask every Options.PollInterval, and within each claim time if
+// messages do not reach them or have come too late; all others every three quarters
+// of TTL. If the queue is lost, in a flush or a failover, who asks first has the
+// lock, and the others have their places again as they ask.
 //
 // # Caveats
 //
@@ -61,12 +82,14 @@
 // the volatile policies too. A warning is logged for any other.
 //
 // A holder that crashes leaves the lock held until TTL is over. A waiter that
-// crashes is forgotten after twice the TTL, and until then TryAcquire on a free
-// lock may report it as held.
+// crashes is forgotten when its turn has passed or after twice the TTL, and until
+// then TryAcquire on a free lock may report it as held. If all the waiters that
+// would look have died with it, or are stopped, the next one's poll goes on.
 //
 // Some copy of a request may reach the server late, after a connection was lost.
 // Copies for the last grant and for withdrawn attempts are recognized and refused.
-// A copy older than that can take a free lock for nobody, until TTL is over.
+// A copy older than that can take a free lock for nobody, until TTL is over, or
+// wait for nobody, which costs a claim time.
 // A release whose reply was lost reports locks.ErrLost if the next holder had the
 // lock before the client asked again.
 //

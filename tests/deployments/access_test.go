@@ -54,7 +54,7 @@ func TestRedisWithTLSAndAUserOfTheLocksOnly(t *testing.T) {
 	srv := servers.StartRedis(t, &servers.RedisOptions{
 		TLS: certificate, ClientCertificates: true, Password: "of the operator",
 		Config: []string{`user app on "` + ">" + password + `" ~locks:* &locks:* -@all +eval +evalsha +get +set +del ` +
-			"+exists +pexpire +pttl +time +zadd +zrem +zrange +zrangebyscore +zrank +zcount +publish +subscribe +unsubscribe +ping"},
+			"+mget +exists +pexpire +pttl +time +zadd +zrem +zrange +zrangebyscore +zrank +zscore +publish +subscribe +ping"},
 	})
 	connect := func(user, secret, prefix string, config *tls.Config) *redislock.Locker {
 		client := redis.NewClient(&redis.Options{
