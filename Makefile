@@ -99,5 +99,5 @@ PROVE_TIME ?= 1m
 .PHONY: prove
 prove: ## processes that are stopped lose updates, and none with fencing: PROVE_TIME each; draws tests/prove/prove.svg
 	result=$$(mktemp); trap 'rm -f "$$result"' EXIT; \
-	(cd tests && PROVE_TIME=$(PROVE_TIME) PROVE_RESULT="$$result" go test -v -count=1 -timeout 0 ./prove); \
+	(cd tests && PROVE_TIME=$(PROVE_TIME) PROVE_RESULT="$$result" go test -v -count=1 -timeout 0 -parallel 4 ./prove); \
 	go -C tests/benchstore run ./chart/bars "$$result" ../prove/prove.svg

@@ -98,7 +98,7 @@ func (c *client) increment(ctx context.Context, lease *locks.Lease) error {
 	if err != nil {
 		return err
 	}
-	if lease.Context().Err() != nil {
+	if good := lease.Context().Err() == nil; !good {
 		return nil
 	}
 	passes(ctx, time.Duration(c.rnd.Int64N(int64(computing))))

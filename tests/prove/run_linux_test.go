@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 	"github.com/fencedkv/fencedkv/tests/internal/history"
 )
 
@@ -66,6 +67,8 @@ func run(t *testing.T, lock service, fenced bool, atLeast time.Duration, seed ui
 	collected := make(chan error, 1)
 	go func() { collected <- all.collect(out) }()
 
+	// A service may refuse a client that is stopped before it has connected.
+	bounded.Eventually(t, "the first call of each client", func() bool { return all.seen() == clients })
 	stops := disturbed(t, children, seed, func() { all.await(t, &parent, children, atLeast) })
 	for _, p := range children {
 		p.tellToEnd()
@@ -125,25 +128,26 @@ func disturbed(t *testing.T, children []*process, seed uint64, do func()) (stops
 	return stops
 }
 
-// disturb does so in rounds: in each some of the children are stopped, whatever
-// they are doing, each for a time of its own. Between the rounds all of them run,
-// since a service whose waiters are stopped all the time grants little.
+// disturb does so in rounds: in each at least half of the children are stopped,
+// whatever they are doing, each for a time of its own. One child at least runs
+// on, to be granted the lock of one that is stopped. Between the rounds all of
+// them run, since a service whose waiters are stopped all the time grants little.
 func disturb(ctx context.Context, children []*process, seed uint64) (stops int, err error) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	upTo := func(d time.Duration) time.Duration { return time.Duration(rnd.Int64N(int64(d))) }
+	half := len(children) / 2
 	for err == nil && passes(ctx, upTo(ttl)) {
 		ended := make(chan error)
-		stopped := 0
-		for _, n := range rnd.Perm(len(children))[:1+rnd.IntN(len(children))] {
+		stopped := rnd.Perm(len(children))[:half+rnd.IntN(half)]
+		for _, n := range stopped {
 			// Services notice up to half a second late that a lease has run out.
-			p, long := children[n], ttl+ttl/2+upTo(ttl/2)
+			p, long := children[n], 2*ttl+upTo(ttl)
 			go func() { ended <- p.stopFor(ctx, long) }()
-			stopped++
 		}
-		stops += stopped
 		for range stopped {
 			err = errors.Join(err, <-ended)
 		}
+		stops += len(stopped)
 	}
 	return stops, err
 }
@@ -188,6 +192,13 @@ func (r *recording) add(e history.Event) error {
 		r.acknowledged++
 	}
 	return nil
+}
+
+// seen is how many clients have made a call.
+func (r *recording) seen() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.open)
 }
 
 // collect takes the events from the pipe until the last client has ended.

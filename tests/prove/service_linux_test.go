@@ -36,6 +36,12 @@ var services = []struct {
 	start func(testing.TB) []string
 }{
 	{"Redis", func(t testing.TB) []string { return []string{servers.StartRedis(t, nil).Addr()} }},
+	{"Redlock", func(t testing.TB) (all []string) {
+		for range 3 {
+			all = append(all, servers.StartRedis(t, &servers.RedisOptions{AppendOnly: true}).Addr())
+		}
+		return all
+	}},
 	{"etcd", func(t testing.TB) []string { return []string{servers.StartEtcd(t, nil).Addr()} }},
 	{"ZooKeeper", func(t testing.TB) []string { return []string{servers.StartZooKeeper(t, nil).Addr()} }},
 }
@@ -45,6 +51,12 @@ func (s service) open() (locks.Locker, error) {
 	switch s.Name {
 	case "Redis":
 		return wired.Made(redislock.Dial("redis://"+s.Addrs[0], &redislock.Options{Prefix: s.Namespace, TTL: ttl}))
+	case "Redlock":
+		var all []string
+		for _, addr := range s.Addrs {
+			all = append(all, "redis://"+addr)
+		}
+		return wired.Made(redislock.DialRedlock(all, &redislock.RedlockOptions{Prefix: s.Namespace, TTL: ttl, NodeTimeout: ttl / 4}))
 	case "etcd":
 		return wired.Made(etcdlock.Dial("etcd://"+s.Addrs[0], &etcdlock.Options{Prefix: s.Namespace, TTL: ttl}))
 	case "ZooKeeper":
