@@ -77,3 +77,36 @@ func TestContextThatEndsInTheFunctionAppliesNothing(t *testing.T) {
 	wantMark(t, r, fence.Token{})
 	wantNone(t, r, "k")
 }
+
+// ending is a context that ends without a timer when it was asked so many times, as
+// that of a lease does whose process was stopped.
+type ending struct {
+	context.Context
+	left int
+}
+
+func (c *ending) Err() error {
+	if c.left--; c.left < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+func TestContextIsAskedAgainBeforeTheCommit(t *testing.T) {
+	s := open(t, nil)
+	r := s.Resource("r")
+	must(t, r.Raise(t.Context(), token(1, "")))
+	asked := 0
+	for ; ; asked++ {
+		err := r.Put(&ending{t.Context(), asked}, token(1, ""), b("k"), b("v"))
+		if err == nil {
+			break
+		}
+		wantIs(t, err, context.DeadlineExceeded)
+		_, err = r.Get(t.Context(), b("k"))
+		wantIs(t, err, fencedkv.ErrNotFound)
+	}
+	if asked < 3 { // when the call began, when it was decided, and when it was applied
+		t.Errorf("the context was asked %d times, want 3", asked)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"strings"
@@ -383,4 +384,59 @@ func TestDamagedHeaderIsAnError(t *testing.T) {
 	})
 	_, err := fencedkv.Open(path, nil)
 	wantCorrupt(t, err, "header", "", "")
+}
+
+// TestLeafThatSaysItIsEmptyHidesNothing flips the one bit of the count of a leaf's
+// records: all of them are gone, and those around them are sound and in order.
+func TestLeafThatSaysItIsEmptyHidesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	s, err := fencedkv.Open(path, nil)
+	must(t, err)
+	var claims []fencedkv.Claim
+	for i := range 3000 { // too many to be compared at Open
+		claims = append(claims, fencedkv.Claim{Resource: fmt.Sprintf("lock/long-name/%06d", i), Token: token(34, "")})
+	}
+	must(t, s.Update(t.Context(), claims, func(context.Context, *fencedkv.MultiTx) error { return nil }))
+	must(t, s.Close())
+
+	const head, count, leaf = 16, 10, 2
+	content, err := os.ReadFile(path)
+	must(t, err)
+	size, hidden := os.Getpagesize(), ""
+	for at := 2 * size; at < len(content) && hidden == ""; at += size {
+		page := content[at:]
+		if binary.NativeEndian.Uint16(page[8:]) != leaf || bits.OnesCount16(binary.NativeEndian.Uint16(page[count:])) != 1 {
+			continue
+		}
+		first := head + int(binary.NativeEndian.Uint32(page[head+4:]))
+		if name := string(page[first : first+int(binary.NativeEndian.Uint32(page[head+8:]))]); strings.HasPrefix(name, "lock/") && !strings.HasSuffix(name, "000000") {
+			hidden = name
+			binary.NativeEndian.PutUint16(page[count:], 0)
+		}
+	}
+	if hidden == "" {
+		t.Fatal("no leaf has a number of marks that is a power of two")
+	}
+	must(t, os.WriteFile(path, content, 0o600))
+
+	s, err = fencedkv.Open(path, nil)
+	if err == nil {
+		defer s.Close()
+		err = s.Resource(hidden).Put(t.Context(), token(33, ""), b("k"), b("stale"))
+	}
+	wantIs(t, err, fencedkv.ErrCorrupt)
+}
+
+func TestHiddenRecordIsNotDeletedUnseen(t *testing.T) {
+	s := damaged(t, func(tx *bbolt.Tx) error {
+		data := tx.Bucket([]byte("data"))
+		record := bytes.Clone(data.Get(rkey("r0100")))
+		if err := data.Delete(rkey("r0100")); err != nil {
+			return err
+		}
+		return data.Put(append(rprefix("r0100"), "kez"...), record)
+	})
+	r := s.Resource("r0100")
+	wantIs(t, r.Delete(t.Context(), token(5000, "h"), b("key")), fencedkv.ErrCorrupt)
+	wantIs(t, r.Update(t.Context(), token(5000, "h"), func(_ context.Context, tx *fencedkv.Tx) error { return tx.Delete(b("key")) }), fencedkv.ErrCorrupt)
 }

@@ -89,6 +89,5 @@ func (s *Store) refusal(err error) {
 
 // hook runs code of the user that must not write or close.
 func (s *Store) hook(fn func()) {
-	defer s.running.hooks.add()()
-	fn()
+	_ = s.running.hooks.run(func() error { fn(); return nil })
 }

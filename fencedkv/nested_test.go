@@ -9,7 +9,12 @@ import (
 )
 
 func TestCallsFromWithinAFunctionAreNested(t *testing.T) {
-	s, other := open(t, nil), open(t, nil)
+	others := make([]*fencedkv.Store, 9)
+	for i := range others {
+		others[i] = open(t, nil)
+		must(t, others[i].Resource("r").View(t.Context(), func(context.Context, *fencedkv.ReadTx) error { return nil }))
+	}
+	s, other := others[4], others[7]
 	r := s.Resource("r")
 	run := map[string]func(fn func(context.Context) error) error{
 		"Update": func(fn func(context.Context) error) error {
@@ -47,9 +52,46 @@ func TestCallsFromWithinAFunctionAreNested(t *testing.T) {
 			if err := <-read; err != nil {
 				t.Errorf("Highest on another goroutine within %s: %v", outer, err)
 			}
-			// Another store is none of this one's business.
-			return other.Resource("r").Put(ctx, token(1, ""), b("k"), b("v"))
+			// Another store is none of this one's business, also while it runs
+			// something itself.
+			for _, other := range others {
+				if other == s {
+					continue
+				}
+				inside, over := make(chan struct{}), make(chan struct{})
+				ended := make(chan error)
+				go func() {
+					ended <- other.Resource("r").View(context.Background(), func(context.Context, *fencedkv.ReadTx) error {
+						close(inside)
+						<-over
+						return nil
+					})
+				}()
+				<-inside
+				if err := other.Resource("r").Put(ctx, token(1, ""), b("k"), b("v")); err != nil {
+					t.Errorf("Put to another store within %s: %v", outer, err)
+				}
+				close(over)
+				must(t, <-ended)
+			}
+			// And what is nested in it is found through it.
+			return other.Resource("r").View(ctx, func(context.Context, *fencedkv.ReadTx) error {
+				return deep(100, func() error {
+					if err := r.Put(context.Background(), token(1, ""), b("k"), b("v")); !errors.Is(err, fencedkv.ErrNested) {
+						t.Errorf("Put within %s, through another store: got %v, want ErrNested", outer, err)
+					}
+					return nil
+				})
+			})
 		}))
 	}
 	must(t, r.Put(t.Context(), token(1, ""), b("k"), b("v")))
+}
+
+// deep calls fn under so many frames.
+func deep(frames int, fn func() error) error {
+	if frames == 0 {
+		return fn()
+	}
+	return errors.Join(deep(frames-1, fn))
 }

@@ -198,10 +198,11 @@ func (c *Cursor) child(level int) (page, error) {
 // encloses reports whether a child begins with the key that the branch has for
 // it, as bbolt sees to, and ends before the next one. If the branch had a lower
 // key, reads would be right; a write would leave the child in the branch twice,
-// as it was and as it is.
+// as it was and as it is. bbolt keeps no empty page below a branch: one that says
+// that it is hides what it has.
 func (p *place) encloses(child *page) bool {
 	if child.count == 0 {
-		return true
+		return false
 	}
 	lo, first := p.page.key(p.i), child.key(0)
 	if lo == nil || first == nil || !bytes.Equal(first, lo) {

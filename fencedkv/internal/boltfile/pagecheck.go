@@ -20,6 +20,7 @@ type PageCheck struct {
 	checked pageIDs // pages that bbolt may read and replace
 	changed pageIDs // leaves that are no more as the last commit left them
 	shrunk  pageIDs // leaves from which something was deleted, and the branches above
+	leaves  int     // of shrunk
 	loose   pageIDs // pages that may be merged with another
 	cur     Cursor  // of the path that was looked at last
 	side    Cursor  // of a page beside it
@@ -128,6 +129,9 @@ func (c *PageCheck) Delete(key []byte) error {
 	if c.shrunk.has(c.leaf.id) {
 		return nil
 	}
+	if len(cur.path) > 1 {
+		c.leaves++
+	}
 	for level := len(cur.path) - 1; level > 0; level-- {
 		for _, by := range []int{-1, 1} {
 			if err := c.beside(level, by); err != nil {
@@ -175,6 +179,10 @@ func (c *PageCheck) Last() error {
 	}
 	return c.beyond(cur, -1)
 }
+
+// Shrunk returns how many leaves may be empty: bbolt keeps those from which
+// everything was deleted until it commits.
+func (c *PageCheck) Shrunk() int { return c.leaves }
 
 func (c *PageCheck) knows(much known, key []byte) bool {
 	return c.known >= much && (c.lo == nil || bytes.Compare(key, c.lo) >= 0) && (c.hi == nil || bytes.Compare(key, c.hi) < 0)

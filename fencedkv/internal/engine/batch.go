@@ -154,14 +154,16 @@ func (b *batch) apply(raises []raise, t *Tx) (spoiled bool, err error) {
 				return err
 			}
 			b.header, b.loaded = b.before, true
+			s.counts = &b.header
 		}
-		for _, r := range raises {
+		for i, r := range raises {
 			marks, err := s.writing(&s.marks)
 			if err != nil {
 				return err
 			}
 			spoiled = true // until the end of the request
 			b.header.Marks.replace(r.old, r.record)
+			raises[i].old = nil // memory of the file
 			if err := marks.Put([]byte(r.resource), r.record); err != nil {
 				return s.damagedMark(r.resource, err.Error())
 			}
@@ -200,15 +202,20 @@ func (s *Snapshot) applyWrite(resource string, p pending, values *Tally) (change
 		return false, err
 	}
 	values.replace(old, p.record)
-	if p.record == nil {
-		err = data.Delete(at)
-	} else {
+	switch {
+	case p.record != nil:
 		err = data.Put(at, p.record)
+	case old != nil:
+		err = data.Delete(at)
+	default:
+		// As with a read, it may be there and hidden.
+		_, err := s.absent(data, at, s.soundValue)
+		return false, err
 	}
 	if err != nil {
 		return false, s.damagedValue(resource, key, err.Error())
 	}
-	return old != nil || p.record != nil, nil
+	return true, nil
 }
 
 // putHeader writes the header, if it has changed.

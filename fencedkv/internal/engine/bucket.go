@@ -86,7 +86,15 @@ func (w *writtenCursor) First() (key, record []byte, err error) {
 	return w.to(w.check.Around(nil), w.c.First)
 }
 
-func (w *writtenCursor) Last() (key, record []byte, err error) { return w.to(w.check.Last(), w.c.Last) }
+// Last looks for a first key before: if all leaves are empty bbolt's Last never ends.
+func (w *writtenCursor) Last() (key, record []byte, err error) {
+	if w.check.Shrunk() > 0 {
+		if key, _, err = w.First(); key == nil || err != nil {
+			return nil, nil, err
+		}
+	}
+	return w.to(w.check.Last(), w.c.Last)
+}
 
 func (w *writtenCursor) Seek(key []byte) (k, record []byte, err error) {
 	return w.to(w.check.Around(key), func() (k, record []byte) { return w.c.Seek(key) })
@@ -94,7 +102,18 @@ func (w *writtenCursor) Seek(key []byte) (k, record []byte, err error) {
 
 func (w *writtenCursor) Next() (key, record []byte, err error) { return w.from(w.c.Next) }
 
-func (w *writtenCursor) Prev() (key, record []byte, err error) { return w.from(w.c.Prev) }
+// Prev goes on where bbolt's says that there is nothing: in a leaf from which
+// everything was deleted. Before the first key it finds nothing, however often it
+// is asked.
+func (w *writtenCursor) Prev() (key, record []byte, err error) {
+	return w.from(func() (k, record []byte) {
+		k, record = w.c.Prev()
+		for n := w.check.Shrunk(); k == nil && n > 0; n-- {
+			k, record = w.c.Prev()
+		}
+		return k, record
+	})
+}
 
 func (w *writtenCursor) from(move func() (k, record []byte)) (key, record []byte, err error) {
 	if w.at == nil {

@@ -106,6 +106,7 @@ func (b *batch) finish() (left []*request, alone bool) {
 		if err := b.putHeader(); err != nil {
 			return b.giveUp(b.open, err)
 		}
+		b.marks = nil
 		began := time.Now()
 		if err := b.snap.commit(); err != nil {
 			return b.failed(err)
@@ -126,13 +127,10 @@ func (b *batch) finish() (left []*request, alone bool) {
 // stay reports whether the contexts of all open requests go on. If so, none can
 // be withdrawn any more. If not it returns those whose contexts do.
 func (b *batch) stay() (left []*request, all bool) {
-	if b.inFunctions > 0 {
-		// Since they were asked, functions have taken their time, those of the
-		// requests themselves included.
-		for i, r := range b.open {
-			if b.results[i] == nil && r.ctx.Err() != nil {
-				r.deliver(notApplied(r.ctx))
-			}
+	for i, r := range b.open {
+		// Since it was asked, others and their functions have taken their time.
+		if b.results[i] == nil && r.ctx.Err() != nil {
+			r.deliver(notApplied(r.ctx))
 		}
 	}
 	return b.engine.queue.stay(b.open)

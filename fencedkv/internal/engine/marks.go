@@ -54,9 +54,13 @@ func (s *Snapshot) noMark(resource string) error {
 	if err := s.find(inHeader | inData); err != nil {
 		return err
 	}
-	h, err := s.readHeader()
-	if err != nil {
-		return err
+	h := s.counts
+	if h == nil {
+		read, err := s.readHeader()
+		if err != nil {
+			return err
+		}
+		h = &read
 	}
 	if (h.Marks.Count == 0) != (neighbours == 0) {
 		return s.damagedMark(resource, fmt.Sprintf("it is missing, and so are others: the header counts %d marks", h.Marks.Count))

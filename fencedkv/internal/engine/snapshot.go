@@ -34,6 +34,7 @@ type Snapshot struct {
 	root  boltfile.Tree   // of a write transaction: the root bucket as the last commit left it
 
 	rootCheck           *boltfile.PageCheck // of root; nil until something is written
+	counts              *Header             // what the header is going to say; nil until something is written
 	found               buckets
 	header, marks, data bucket
 }
@@ -158,6 +159,9 @@ func (s *Snapshot) commit() error {
 	defer s.mu.Unlock()
 	tx := s.tx
 	s.tx = nil
+	// A commit may map the file anew, and what was there before is not to be kept.
+	s.root, s.rootCheck, s.found = boltfile.Tree{}, nil, 0
+	s.header, s.marks, s.data = bucket{}, bucket{}, bucket{}
 	return s.file.Commit(tx)
 }
 
