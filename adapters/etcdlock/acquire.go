@@ -86,9 +86,11 @@ func (a *attempt) once(ctx context.Context) (*locks.Lease, error) {
 		// A copy of the request may still be on its way, so the lease must not
 		// carry a grant: see orphan.
 		err = errAgain
-	case took.rev == 0:
+	case took.rev == 0 && !a.wait:
 		a.seen = locks.ErrHeld
-		err = &locks.Error{Op: "acquire", Name: a.name, Kind: locks.ErrHeld, Err: heldBy(took.before)}
+		err = &locks.Error{Op: "acquire", Name: a.name, Kind: locks.ErrHeld, Err: fmt.Errorf("holder %q", took.holder)}
+	case took.rev == 0:
+		err = errAgain // somebody else's key has the name
 	case !took.before.isZero():
 		a.seen, a.queued = locks.ErrHeld, true
 		err = a.await(ctx, e, took.before)
@@ -108,8 +110,6 @@ func (a *attempt) once(ctx context.Context) (*locks.Lease, error) {
 	}
 	return a.grant(ctx, e, took)
 }
-
-func heldBy(k key) error { return fmt.Errorf("holder %q", k.holder()) }
 
 // take puts the entry into the queue. The request is not cancelled with ctx:
 // what etcd made of it would then be unknown. If ctx ends first, take returns
@@ -172,7 +172,7 @@ func (a *attempt) grant(ctx context.Context, e *entry, t *taken) (*locks.Lease, 
 		Token: fence.Token{
 			Lineage: lineage(t.cluster, e.key.path()),
 			Seq:     uint64(t.rev),
-			Holder:  e.key.holder(),
+			Holder:  e.holder,
 		},
 		Sent:           e.s.lastSent(),
 		Validity:       a.validity(),

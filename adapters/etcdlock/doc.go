@@ -7,17 +7,19 @@
 //
 // A lock is a queue of keys, and the key that was created first holds it:
 //
-//	key        prefix/NAME/HOLDER   NAME is percent-encoded, so it is one path element
-//	value      empty
-//	lease      one etcd lease that all grants of a Locker share
+//	key        prefix/NAME/LEASE.N   NAME is percent-encoded, so it is one path element
+//	value      HOLDER, unique per attempt
+//	lease      LEASE, one etcd lease that all grants of a Locker share
 //	token      Seq     = the key's create revision
 //	           Lineage = etcd:CLUSTER ID:prefix/NAME
-//	           Holder  = HOLDER, unique per attempt
+//	           Holder  = HOLDER
 //
 // Create revisions are revisions of the whole cluster, so they rise with every
 // grant, also when nothing of the lock is left. Taking the lock and minting its
 // number are one transaction, which creates the key only if it is not there:
-// that makes an attempt idempotent by its HOLDER. On a live lease it is the only
+// that makes an attempt idempotent by its HOLDER. N is the lowest number that no
+// other entry of the lease in this queue has or may have, so a key's name is used
+// again by later grants, while its create revision is not. On a live lease it is the only
 // request of an uncontended Acquire. TryAcquire creates nothing unless the queue
 // is empty.
 //

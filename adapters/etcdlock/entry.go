@@ -15,9 +15,13 @@ import (
 // entry is one key in a lock's queue, from before it is created until it is
 // known to be gone or its session looks after it.
 type entry struct {
-	s    *session
-	name string
-	key  key
+	s      *session
+	name   string
+	holder string
+	key    key // no other entry's, from enter to leave
+
+	// foreign: somebody else's key has this name.
+	foreign bool
 
 	// unanswered counts the create requests of which nothing is known: etcd
 	// may carry them out later.
@@ -35,6 +39,7 @@ type entry struct {
 type taken struct {
 	rev     int64  // of the entry; 0 if it was not created
 	before  key    // an entry before it; the zero key if it is the first
+	holder  string // of before, if the entry was not created
 	cluster uint64 // the cluster's id
 	err     error
 }
@@ -43,20 +48,8 @@ type taken struct {
 // other. It is idempotent, and sent again while etcd gives no answer and ctx
 // lasts.
 func (e *entry) take(ctx context.Context, wait bool) *taken {
-	k, queue := string(e.key), e.key.queue()
-	last := clientv3.OpGet(queue, append(clientv3.WithLastCreate(), clientv3.WithKeysOnly())...)
-	first := clientv3.OpGet(queue, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...)
-	own := clientv3.OpGet(k, clientv3.WithKeysOnly())
-	free := clientv3.Compare(clientv3.CreateRevision(k), "=", 0)
-	if !wait {
-		free = clientv3.Compare(clientv3.CreateRevision(queue).WithPrefix(), "=", 0)
-	}
 	for {
-		resp, err := e.s.client.Txn(ctx).
-			If(free).
-			Then(last, clientv3.OpPut(k, "", clientv3.WithLease(e.s.id))).
-			Else(first, own).
-			Commit()
+		resp, err := e.create(ctx, wait)
 		switch {
 		case err == nil:
 			return e.read(resp)
@@ -73,17 +66,49 @@ func (e *entry) take(ctx context.Context, wait bool) *taken {
 	}
 }
 
+// create sends one request. The answer begins with the put and the last entry
+// before it, or with the own key and the first entry.
+func (e *entry) create(ctx context.Context, wait bool) (*clientv3.TxnResponse, error) {
+	k, queue := string(e.key), e.key.queue()
+	put := clientv3.OpPut(k, e.holder, clientv3.WithLease(e.s.id))
+	own := clientv3.OpGet(k)
+	if !wait {
+		return e.s.client.Txn(ctx).
+			If(clientv3.Compare(clientv3.CreateRevision(queue).WithPrefix(), "=", 0)).
+			Then(put).
+			Else(own, clientv3.OpGet(queue, clientv3.WithFirstCreate()...)).
+			Commit()
+	}
+	// Read before the put, so that it is not the last entry itself.
+	last := clientv3.OpGet(queue, append(clientv3.WithLastCreate(), clientv3.WithKeysOnly())...)
+	return e.s.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.CreateRevision(k), "=", 0)).
+		Then(last, put).
+		Else(own, clientv3.OpGet(queue, clientv3.WithFirstCreate()...)).
+		Commit()
+}
+
 func (e *entry) read(resp *clientv3.TxnResponse) *taken {
 	t := &taken{cluster: resp.Header.ClusterId}
+	var other []*mvccpb.KeyValue
 	if resp.Succeeded {
 		t.rev = resp.Header.Revision
-	} else if own := resp.Responses[1].GetResponseRange().Kvs; len(own) > 0 {
-		// An earlier copy of this request made it.
-		t.rev = own[0].CreateRevision
-		e.unanswered = max(e.unanswered-1, 0)
+		other = resp.Responses[0].GetResponseRange().GetKvs()
+	} else {
+		own := resp.Responses[0].GetResponseRange().Kvs
+		other = resp.Responses[1].GetResponseRange().Kvs
+		switch {
+		case len(own) == 0:
+		case string(own[0].Value) == e.holder:
+			// An earlier copy of this request made it.
+			t.rev = own[0].CreateRevision
+			e.unanswered = max(e.unanswered-1, 0)
+		default:
+			e.foreign = true
+		}
 	}
-	if other := resp.Responses[0].GetResponseRange().Kvs; len(other) > 0 && string(other[0].Key) != string(e.key) {
-		t.before = key(other[0].Key)
+	if len(other) > 0 && (e.foreign || string(other[0].Key) != string(e.key)) {
+		t.before, t.holder = key(other[0].Key), string(other[0].Value)
 	}
 	e.s.mu.Lock()
 	e.rev = t.rev
@@ -126,18 +151,27 @@ func (e *entry) look(ctx context.Context) (key, error) {
 // ctx lasts.
 func (e *entry) delete(ctx context.Context, rev int64) (bool, error) {
 	for again := false; ; again = true {
-		resp, err := e.s.client.Txn(ctx).
-			If(clientv3.Compare(clientv3.CreateRevision(string(e.key)), "=", rev)).
-			Then(clientv3.OpDelete(string(e.key))).
-			Commit()
+		there, err := e.deleteIf(ctx, rev)
 		if err == nil {
 			// Sent again, it has found its own work done.
-			return resp.Succeeded || again, nil
+			return there || again, nil
 		}
 		if !unanswered(err) || ctx.Err() != nil || !sleep(ctx, retryPause) {
 			return false, err
 		}
 	}
+}
+
+// deleteIf sends one request.
+func (e *entry) deleteIf(ctx context.Context, rev int64) (there bool, err error) {
+	resp, err := e.s.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.CreateRevision(string(e.key)), "=", rev)).
+		Then(clientv3.OpDelete(string(e.key))).
+		Commit()
+	if err != nil {
+		return false, err
+	}
+	return resp.Succeeded, nil
 }
 
 // release is Grant.Release.
@@ -161,9 +195,8 @@ func (e *entry) settled(err error) {
 	e.s.leave(e)
 }
 
-// remove deletes the key of an entry that no lease was made of, whatever its
-// create revision: nobody else has its holder id. It tries for a lease time,
-// then leaves the rest to the session.
+// remove deletes the key of an entry that no lease was made of. It tries for a
+// lease time, then leaves the rest to the session.
 func (e *entry) remove() {
 	defer e.s.leave(e)
 	err := e.removeOnce()
@@ -180,13 +213,21 @@ func (e *entry) remove() {
 	}
 }
 
+// removeOnce compares before it deletes, because another entry may have the key
+// when a copy of the request arrives late. Without an answer to create it cannot;
+// the key is then never used again.
 func (e *entry) removeOnce() error {
 	if e.rev == 0 && e.unanswered == 0 || !e.s.exists() {
 		return nil
 	}
 	ctx, cancel := e.s.detached()
 	defer cancel()
-	_, err := e.s.client.Delete(ctx, string(e.key))
+	var err error
+	if e.unanswered > 0 {
+		_, err = e.s.client.Delete(ctx, string(e.key))
+	} else {
+		_, err = e.deleteIf(ctx, e.rev)
+	}
 	if err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}

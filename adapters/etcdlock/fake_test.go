@@ -36,6 +36,7 @@ type server struct {
 	leases   int64
 	revoked  []int64
 	created  []string
+	holders  []string // values of created
 	deleted  []string
 }
 
@@ -98,7 +99,7 @@ func (s *server) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, er
 	for _, op := range r.Success {
 		found := &pb.RangeResponse{}
 		if put := op.GetRequestPut(); put != nil {
-			s.created = append(s.created, string(put.Key))
+			s.created, s.holders = append(s.created, string(put.Key)), append(s.holders, string(put.Value))
 		}
 		if del := op.GetRequestDeleteRange(); del != nil {
 			s.deleted = append(s.deleted, string(del.Key))

@@ -10,17 +10,14 @@ import (
 
 // join returns an entry, not yet in etcd, on a session that takes grants.
 func (l *Locker) join(ctx context.Context, name string) (*entry, error) {
-	e := &entry{
-		name: name,
-		key:  key(queueOf(l.opts.prefix(), name) + locks.NewHolder()),
-		gone: make(chan struct{}),
-	}
+	e := &entry{name: name, holder: locks.NewHolder(), gone: make(chan struct{})}
+	queue := queueOf(l.opts.prefix(), name)
 	for ctx.Err() == nil {
 		s, err := l.session(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if s.enter(e) {
+		if s.enter(e, queue) {
 			return e, nil
 		}
 	}
@@ -82,6 +79,7 @@ func (l *Locker) open(ctx context.Context) (*session, error) {
 		retired: make(chan struct{}),
 		sent:    sent,
 		entries: make(map[*entry]struct{}),
+		used:    make(map[key]struct{}),
 		orphans: make(map[key]struct{}),
 	}
 	if got := time.Duration(granted.TTL) * time.Second; got != ttl {

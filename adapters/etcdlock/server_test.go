@@ -150,8 +150,8 @@ func TestATakeWithACopyUnderWayIsMadeAgainOnAnotherLease(t *testing.T) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.created) != 2 || s.created[0] == s.created[1] || !strings.HasSuffix(s.created[1], lease.Token().Holder) {
-		t.Fatalf("keys created: %q, want two, the last one with the holder %q", s.created, lease.Token().Holder)
+	if len(s.created) != 2 || s.created[0] == s.created[1] || s.holders[1] != lease.Token().Holder {
+		t.Fatalf("keys created: %q, holders %q, want two, the last one with the holder %q", s.created, s.holders, lease.Token().Holder)
 	}
 	for _, key := range s.created {
 		if !slices.Contains(s.deleted, key) {

@@ -24,28 +24,46 @@ type session struct {
 	mu       sync.Mutex
 	sent     time.Time // just before the last renewal was sent
 	entries  map[*entry]struct{}
+	used     map[key]struct{} // keys that no other entry may have
 	orphans  map[key]struct{}
 	retiring bool
 	over     error // why it can no longer be trusted
 	missing  bool  // etcd says that it does not know the lease
 }
 
-func (s *session) enter(e *entry) bool {
+// enter gives e a key in the queue, unless the session takes no new grants. It
+// uses keys again: etcd finds the end of a queue by looking at every key that
+// has been in it since the history was last compacted.
+func (s *session) enter(e *entry, queue string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.retiring {
 		return false
 	}
-	e.s = s
-	s.entries[e] = struct{}{}
-	return true
+	for n := 0; ; n++ {
+		k := keyOf(queue, s.id, n)
+		if _, used := s.used[k]; !used {
+			e.s, e.key = s, k
+			s.used[k] = struct{}{}
+			s.entries[e] = struct{}{}
+			return true
+		}
+	}
 }
 
+// leave ends e's part in the session. Its goroutine looks at that only when it
+// is to end.
 func (s *session) leave(e *entry) {
 	s.mu.Lock()
 	delete(s.entries, e)
+	if _, orphan := s.orphans[e.key]; !orphan && !e.foreign {
+		delete(s.used, e.key)
+	}
+	ending := s.retiring || s.closing.Err() != nil
 	s.mu.Unlock()
-	s.poke()
+	if ending {
+		s.poke()
+	}
 }
 
 func (s *session) poke() {

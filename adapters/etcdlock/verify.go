@@ -43,8 +43,7 @@ func (l *Locker) Verify(ctx context.Context, resource string, t fence.Token) err
 	request, cancel := l.request(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.closing, cancel)()
-	first := append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())
-	resp, err := l.client.Get(request, queue, first...)
+	resp, err := l.client.Get(request, queue, clientv3.WithFirstCreate()...)
 	switch {
 	case err != nil && l.closing.Err() != nil:
 		return because(fence.ErrNoAnswer, &locks.Error{Op: "verify", Name: resource, Kind: locks.ErrClosed})
@@ -56,7 +55,7 @@ func (l *Locker) Verify(ctx context.Context, resource string, t fence.Token) err
 		return because(fence.ErrNotGranted, nil)
 	}
 	kv := resp.Kvs[0]
-	no.Current = fence.Token{Lineage: t.Lineage, Seq: uint64(kv.CreateRevision), Holder: key(kv.Key).holder()}
+	no.Current = fence.Token{Lineage: t.Lineage, Seq: uint64(kv.CreateRevision), Holder: string(kv.Value)}
 	switch {
 	case no.Current != t:
 		return because(fence.ErrNotGranted, nil)

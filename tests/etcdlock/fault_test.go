@@ -95,11 +95,11 @@ func TestWaiterQueuesAgainWhen(t *testing.T) {
 			forget(t, s, b, own)
 			bounded.Eventually(t, "the new entry", func() bool {
 				all := s.entries(t, "a")
-				return len(all) == 2 && all[1].key != own.key
+				return len(all) == 2 && all[1].rev != own.rev
 			})
 			bounded.Release(t, held)
 			lease := bounded.Granted(t, "the waiter", waiter)
-			if tok, e := lease.Token(), s.holder(t, "a"); tok.Seq != uint64(e.rev) || !strings.HasSuffix(e.key, tok.Holder) {
+			if tok, e := lease.Token(), s.holder(t, "a"); tok.Seq != uint64(e.rev) || e.holder != tok.Holder {
 				t.Errorf("token %v, but %+v holds the lock", tok, e)
 			}
 			bounded.Release(t, lease)

@@ -110,15 +110,16 @@ func (s *site) entries(t testing.TB, name string) []entry {
 	}
 	var all []entry
 	for _, kv := range resp.Kvs {
-		all = append(all, entry{string(kv.Key), kv.CreateRevision, clientv3.LeaseID(kv.Lease)})
+		all = append(all, entry{string(kv.Key), kv.CreateRevision, clientv3.LeaseID(kv.Lease), string(kv.Value)})
 	}
 	return all
 }
 
 type entry struct {
-	key   string
-	rev   int64
-	lease clientv3.LeaseID
+	key    string
+	rev    int64
+	lease  clientv3.LeaseID
+	holder string
 }
 
 // holder is the entry that has the lock.
