@@ -9,7 +9,7 @@ import (
 
 const (
 	long  = 20 * time.Second // outlives an election
-	short = 2 * time.Second
+	short = 3 * time.Second
 )
 
 // deployment is a service of several servers, one of which leads.

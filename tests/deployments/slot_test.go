@@ -21,7 +21,7 @@ import (
 func TestAnyNameKeepsItsKeysInOneSlot(t *testing.T) {
 	t.Parallel()
 	c := servers.StartRedisCluster(t, nil)
-	opts := &redislock.Options{TTL: 3 * time.Second, PollInterval: 100 * time.Millisecond}
+	opts := &redislock.Options{TTL: 6 * time.Second, PollInterval: 100 * time.Millisecond}
 	a := redisLocker(t, clusterClient(t, c, nil), opts)
 	b := redisLocker(t, clusterClient(t, c, nil), opts)
 	names := []string{

@@ -11,6 +11,10 @@
 // than a namespace of their own share one server per test binary, see
 // [SharedRedis]; such a package has func TestMain(m *testing.M) { servers.Main(m) }.
 //
+// Services of several servers are [StartSentinels], [StartRedisCluster],
+// [StartEnsemble] and [StartEtcdCluster]. Each has its Members, which are
+// servers as above, and a method that tells which of them leads.
+//
 // Missing programs are installed where that is possible (see
 // `go run ./servers/install`). Where it is not, the test skips with a message
 // that begins with [UnavailablePrefix] and says what to install; with the

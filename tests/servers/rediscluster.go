@@ -23,7 +23,7 @@ type ClusterOptions struct {
 	// data of a master that is started again.
 	Redis RedisOptions
 	// Replicas gives each master one, which takes its place when it has not
-	// been seen for a second, after another second or two.
+	// been seen for a second and a half, after another second or two.
 	Replicas bool
 }
 
@@ -203,7 +203,7 @@ func planRedisCluster(path string, o ClusterOptions) ([]member, error) {
 			"cluster-enabled yes",
 			fmt.Sprintf("cluster-port %d", ports[n+i]),
 			"cluster-announce-ip 127.0.0.1",
-			"cluster-node-timeout 1000",
+			"cluster-node-timeout 1500",
 			"cluster-require-full-coverage no",
 			"cluster-replica-validity-factor 0",
 			"repl-diskless-sync-delay 0",

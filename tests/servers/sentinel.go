@@ -17,8 +17,8 @@ import (
 const SentinelMaster = "locks"
 
 // Sentinels are two Redis servers, a master and its replica, watched by three
-// Sentinels. They take a master for down that has not answered for 500 ms, and
-// then promote the replica, which takes one second or two.
+// Sentinels. They take a master for down that has not answered for a second,
+// and then promote the replica, which takes another second or two.
 //
 // A server that is started again begins with the role that it had first, until
 // the Sentinels tell it another: that takes them ten seconds and more.
@@ -215,7 +215,7 @@ func (s *sentinelProgram) command(dir string, port int) (*exec.Cmd, error) {
 		fmt.Sprintf("port %d", port),
 		fmt.Sprintf("dir %q", filepath.Join(dir, "data")),
 		fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 2", SentinelMaster, s.master),
-		"sentinel down-after-milliseconds " + SentinelMaster + " 500",
+		"sentinel down-after-milliseconds " + SentinelMaster + " 1000",
 		"sentinel failover-timeout " + SentinelMaster + " 3000",
 	})
 	if err != nil {
