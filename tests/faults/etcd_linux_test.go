@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"testing"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -52,8 +53,8 @@ func startEtcd(t testing.TB) *service {
 		take:    txn, turn: txn, renew: "/etcdserverpb.Lease/LeaseKeepAlive", release: txn,
 		falls: true,
 		has: func(ctx context.Context, name, holder string) (bool, error) {
-			resp, err := client.Get(ctx, queue(name)+holder, clientv3.WithCountOnly())
-			return err == nil && resp.Count > 0, err
+			all, err := entries(ctx, name)
+			return slices.ContainsFunc(all, func(e *mvccpb.KeyValue) bool { return string(e.Value) == holder }), err
 		},
 		entries: func(ctx context.Context, name string) (int, error) {
 			all, err := entries(ctx, name)

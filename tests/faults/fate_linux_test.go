@@ -1,5 +1,7 @@
 package faults_test
 
+import "slices"
+
 // fate is what must become of the victim's lease, where the moment gives it one.
 type fate int
 
@@ -38,12 +40,22 @@ var impossible = []struct{ adapter, moment, fault, why string }{
 	{"", holding, delayed, "between renewals no request is under way; see renewing"},
 }
 
-// whyNot returns why a cell cannot be, or 0 and nothing.
-func whyNot(adapter, moment, fault string) (number int, why string) {
-	for i, n := range impossible {
+// whyNot returns why a cell cannot be, or nothing.
+func whyNot(adapter, moment, fault string) string {
+	for _, n := range impossible {
 		if (n.adapter == "" || n.adapter == adapter) && (n.moment == "" || n.moment == moment) && n.fault == fault {
-			return i + 1, n.why
+			return n.why
 		}
 	}
-	return 0, ""
+	return ""
+}
+
+// reasons are those of impossible, each once.
+func reasons() (all []string) {
+	for _, n := range impossible {
+		if !slices.Contains(all, n.why) {
+			all = append(all, n.why)
+		}
+	}
+	return all
 }

@@ -101,7 +101,7 @@ func choose(t *testing.T) map[string]map[string][]moment {
 		chosen[a.name] = map[string][]moment{}
 		for _, f := range faults {
 			for _, m := range moments {
-				if n, _ := whyNot(a.name, m.name, f.name); n > 0 {
+				if whyNot(a.name, m.name, f.name) != "" {
 					continue
 				}
 				if next--; all || next < 0 {

@@ -60,15 +60,17 @@ func newRun(t *testing.T, s *service, m moment, f fault, store *fencedkv.Store, 
 	return r, err
 }
 
-// warm makes every request once: a Redis server knows a script by its hash from
-// then on.
+// warm makes every request once, on the lock itself: a Redis server knows a script by
+// its hash from then on, and ZooKeeper has the lock's node.
 func (r *run) warm() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	lease, err := r.peer.Acquire(ctx, r.lock+"-warm")
+	asked := time.Now()
+	lease, err := r.peer.Acquire(ctx, r.lock)
 	if err != nil {
 		return err
 	}
+	r.ledger.granted("very first holder", lease.Token(), asked, time.Now())
 	deadline := lease.Deadline()
 	if err := within("its lease is renewed", func() (bool, error) { return lease.Deadline().After(deadline), nil }); err != nil {
 		return err
@@ -115,8 +117,7 @@ func (r *run) end() error {
 	return nil
 }
 
-// request arms a fault of the wires for the victim's next request of a name, and
-// returns when it is under way there, after begin.
+// armed is a fault of the wires that waits for the victim's request of the moment.
 type armed struct {
 	met []<-chan struct{}
 	let []func()

@@ -37,6 +37,11 @@ type service struct {
 	// whether the numbers may then go back within one.
 	lineage, falls bool
 
+	// releaseUnsure reports that a release which the client library sends again, after
+	// a lost reply, cannot be told from one of a lock that was lost, once somebody else
+	// has it. Release then returns ErrLost although it has released.
+	releaseUnsure bool
+
 	// has reports whether the service keeps others out for the holder of a token.
 	has func(ctx context.Context, name, holder string) (bool, error)
 

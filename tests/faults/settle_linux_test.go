@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/fencedkv/fencedkv/fencedkv/fence"
 )
 
 // settle lets everybody finish after the fault.
@@ -43,7 +41,8 @@ func (r *run) settle() error {
 func (r *run) settleVictim() error {
 	if r.moment.name == releasing {
 		e, err := r.victim.await(evReleased)
-		if err == nil && e.Err != "" && (r.fate() == keeps || !e.Lost && !e.Away) {
+		unsure := e.Lost && r.service.releaseUnsure
+		if err == nil && e.Err != "" && (r.fate() == keeps && !unsure || !e.Lost && !e.Away) {
 			err = errors.New("release: " + e.Err)
 		}
 		return err
@@ -151,11 +150,6 @@ func (r *run) aftermath() error {
 		return fmt.Errorf("take the lock again: %w", err)
 	}
 	r.ledger.granted("last holder", lease.Token(), asked, time.Now())
-	r.write(lease.Token())
+	r.ledger.raise(lease.Token())
 	return lease.Release(ctx)
-}
-
-func (r *run) write(token fence.Token) {
-	r.ledger.raise(token)
-	r.ledger.put(token, time.Time{})
 }

@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -41,15 +42,18 @@ func (t *table) String() string {
 		fmt.Fprintln(w, []string{"worst", "margin"}[line])
 	}
 	for _, a := range adapters {
+		if !t.ran(a.name) {
+			continue
+		}
 		for _, m := range moments {
 			fmt.Fprintf(w, "%s %s\t", a.name, m.name)
 			worst, told := time.Duration(0), false
 			for _, f := range faults {
 				v, ran := t.cells[cellKey(a.name, m.name, f.name)]
-				n, _ := whyNot(a.name, m.name, f.name)
+				why := whyNot(a.name, m.name, f.name)
 				switch {
-				case n > 0:
-					fmt.Fprintf(w, "n/a %d", n)
+				case why != "":
+					fmt.Fprintf(w, "n/a %d", slices.Index(reasons(), why)+1)
 				case !ran:
 				case len(v.errs) > 0:
 					fmt.Fprint(w, "FAIL")
@@ -70,8 +74,17 @@ func (t *table) String() string {
 		}
 	}
 	_ = w.Flush() // a strings.Builder takes everything
-	for i, n := range impossible {
-		fmt.Fprintf(&b, "n/a %d: %s\n", i+1, n.why)
+	for i, why := range reasons() {
+		fmt.Fprintf(&b, "n/a %d: %s\n", i+1, why)
 	}
 	return b.String()
+}
+
+func (t *table) ran(adapter string) bool {
+	for key := range t.cells {
+		if strings.HasPrefix(key, adapter+"/") {
+			return true
+		}
+	}
+	return false
 }
