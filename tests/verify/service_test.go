@@ -60,15 +60,6 @@ func (s *service) pause(t testing.TB) (resume func()) {
 	}
 }
 
-// startFunctions are all services.
-var startFunctions = map[string]func(t testing.TB) *service{
-	"redis":            startRedis,
-	"redlock":          startRedlock,
-	"etcd":             startEtcd,
-	"zookeeper":        func(t testing.TB) *service { return startZooKeeper(t, false) },
-	"zookeeper, zxids": func(t testing.TB) *service { return startZooKeeper(t, true) },
-}
-
 func closed[L client](t testing.TB, l L, err error) L {
 	t.Helper()
 	if err != nil {
@@ -174,7 +165,7 @@ func startEtcd(t testing.TB) *service {
 			t.Fatal(err)
 		}
 		for _, kv := range resp.Kvs[min(1, len(resp.Kvs)):] {
-			all = append(all, fence.Token{Seq: uint64(kv.CreateRevision), Holder: strings.TrimPrefix(string(kv.Key), queue(name))})
+			all = append(all, fence.Token{Seq: uint64(kv.CreateRevision), Holder: string(kv.Value)})
 		}
 		return all
 	}
@@ -191,7 +182,10 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-func startZooKeeper(t testing.TB, useZxid bool) *service {
+func startZooKeeper(t testing.TB) *service { return startZooKeeperWith(t, false) }
+func startZxids(t testing.TB) *service     { return startZooKeeperWith(t, true) }
+
+func startZooKeeperWith(t testing.TB, useZxid bool) *service {
 	srv := servers.StartZooKeeper(t, &servers.ZooKeeperOptions{Config: []string{"maxSessionTimeout=60000"}})
 	direct, events, err := zk.Connect([]string{srv.Addr()}, ttl, zk.WithLogger(silent{}))
 	if err != nil {

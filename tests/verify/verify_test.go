@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fencedkv/fencedkv/fencedkv"
@@ -13,27 +14,32 @@ import (
 	"github.com/fencedkv/fencedkv/tests/internal/bounded"
 )
 
-func TestOnlyTheCurrentGrantRaisesAMark(t *testing.T) {
-	for name, start := range startFunctions {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t)
-			for _, c := range []struct {
-				name string
-				test func(*testing.T, *service)
-			}{
-				{"Holder", theHolderIsAdmitted},
-				{"Forged", aForgedTokenIsRefused},
-				{"AnotherLock", aTokenOfAnotherLockIsRefused},
-				{"Waiter", aWaitersTokenIsRefused},
-				{"Released", aReleasedTokenIsRefused},
-				{"RolledBack", aMarkFromABackupLetsNobodyIn},
-				{"Unreachable", aServiceThatDoesNotAnswerIsAReasonOfItsOwn},
-				{"Forgotten", aGrantThatTheServiceHasLostIsRefused},
-			} {
-				t.Run(c.name, func(t *testing.T) { c.test(t, s) })
-			}
-		})
+func TestOnlyTheCurrentGrantOfRedisRaisesAMark(t *testing.T)   { onlyTheCurrentGrant(t, startRedis) }
+func TestOnlyTheCurrentGrantOfRedlockRaisesAMark(t *testing.T) { onlyTheCurrentGrant(t, startRedlock) }
+func TestOnlyTheCurrentGrantOfEtcdRaisesAMark(t *testing.T)    { onlyTheCurrentGrant(t, startEtcd) }
+func TestOnlyTheCurrentGrantOfZooKeeperRaisesAMark(t *testing.T) {
+	onlyTheCurrentGrant(t, startZooKeeper)
+}
+func TestOnlyTheCurrentGrantByZxidRaisesAMark(t *testing.T) { onlyTheCurrentGrant(t, startZxids) }
+
+func onlyTheCurrentGrant(t *testing.T, start func(testing.TB) *service) {
+	t.Parallel()
+	s := start(t)
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *service)
+	}{
+		{"Holder", theHolderIsAdmitted},
+		{"Forged", aForgedTokenIsRefused},
+		{"AnotherLock", aTokenOfAnotherLockIsRefused},
+		{"LongName", aLineageThatIsCutIsRecognised},
+		{"Waiter", aWaitersTokenIsRefused},
+		{"Released", aReleasedTokenIsRefused},
+		{"RolledBack", aMarkFromABackupLetsNobodyIn},
+		{"Unreachable", aServiceThatDoesNotAnswerIsAReasonOfItsOwn},
+		{"Forgotten", aGrantThatTheServiceHasLostIsRefused},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, s) })
 	}
 }
 
@@ -58,8 +64,7 @@ func (s *service) newResource(t *testing.T, name string) *fencedkv.Resource {
 	return openAt(t, filepath.Join(t.TempDir(), "store.db"), s.verifier).Resource(name)
 }
 
-// refused offers a token, which must be refused for that reason, before and after
-// the mark has been raised by good.
+// refused offers a token, which must be refused for that reason.
 func refused(t *testing.T, r *fencedkv.Resource, tok fence.Token, reason error, current fence.Token) *fence.UnverifiedError {
 	t.Helper()
 	err := r.Put(bounded.Context(t), tok, []byte("k"), []byte("by "+tok.String()))
@@ -138,6 +143,20 @@ func aTokenOfAnotherLockIsRefused(t *testing.T, s *service) {
 	admitted(t, r, mine.Token())
 	bounded.Release(t, mine)
 	bounded.Release(t, theirs)
+}
+
+// A lineage has no room for a long name, and ends with a checksum then.
+func aLineageThatIsCutIsRecognised(t *testing.T, s *service) {
+	long := strings.Repeat("x", fencedkv.MaxResource-1)
+	r := s.newResource(t, long+"1")
+	one, two := bounded.Acquire(t, s.holder, long+"1"), bounded.Acquire(t, s.other, long+"2")
+	if n := len(one.Token().Lineage); n != fence.MaxLineage {
+		t.Fatalf("the lineage of a long name has %d bytes, want %d", n, fence.MaxLineage)
+	}
+	refused(t, r, two.Token(), fence.ErrNoVerifier, fence.Token{})
+	admitted(t, r, one.Token())
+	bounded.Release(t, one)
+	bounded.Release(t, two)
 }
 
 func aWaitersTokenIsRefused(t *testing.T, s *service) {
