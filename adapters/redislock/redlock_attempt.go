@@ -251,10 +251,11 @@ func (a *redlockAttempt) withdraw(wakeup string) (held bool) {
 	h := 0
 	r.clean(a.name, r.nodes, func(ctx context.Context, n *node) (int64, error) {
 		return r.releaseOn(ctx, n, k, id, waiter, true, wakeup)
-	}, func(rep reply[int64]) {
+	}, func(rep reply[int64]) bool {
 		if rep.value == anothers {
 			h++
 		}
+		return true
 	}, func(int) bool { return false })
 	return h >= r.majority()
 }

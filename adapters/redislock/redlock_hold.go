@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/fencedkv/fencedkv/locks"
@@ -103,7 +105,7 @@ func (h *redlockHold) release(ctx context.Context) error {
 	var errs []error
 	r.clean(h.name, left, func(ctx context.Context, n *node) (int64, error) {
 		return r.releaseOn(ctx, n, h.keys, h.id, h.waiter, h.footing.unsure[n.index].Load(), r.wakeup())
-	}, func(rep reply[int64]) {
+	}, func(rep reply[int64]) bool {
 		switch {
 		case rep.err != nil:
 			errs = append(errs, rep.err)
@@ -112,6 +114,7 @@ func (h *redlockHold) release(ctx context.Context) error {
 		default:
 			gone++
 		}
+		return len(h.freed) < r.majority()
 	}, func(left int) bool { return len(h.freed) < r.majority() && len(h.freed)+left >= r.majority() })
 	switch {
 	case len(h.freed) >= r.majority():
@@ -122,24 +125,29 @@ func (h *redlockHold) release(ctx context.Context) error {
 	return fmt.Errorf("%d of %d servers freed the lock, and a majority must: %w", len(h.freed), len(r.nodes), orSilent(errs))
 }
 
-// clean sends a request that removes something, and sends it again in the
-// background to the servers that have not confirmed it, until they have or have
-// forgotten by themselves. open is that of gatherQuick.
-func (r *Redlock) clean(name string, nodes []*node, remove func(context.Context, *node) (int64, error), got func(reply[int64]), open func(left int) bool) {
-	left := make(map[*node]bool)
+// removal is a request that removes something from a server, and replies what the
+// release script says.
+type removal func(context.Context, *node) (int64, error)
+
+// clean sends a removal and hands on the replies until got returns false: see
+// gatherQuick. In the background it hears the others, and sends the request again
+// to servers that have not confirmed it, until they have or have forgotten by
+// themselves.
+func (r *Redlock) clean(name string, nodes []*node, remove removal, got func(reply[int64]) bool, open func(left int) bool) {
+	waiting := make(map[*node]bool)
 	for _, n := range nodes {
-		left[n] = true
+		waiting[n] = true
+	}
+	heard := func(rep reply[int64]) bool {
+		if rep.err == nil || hopeless(rep.err) {
+			delete(waiting, rep.node)
+		}
+		return true
 	}
 	ctx := context.Background()
 	replies := broadcast(ctx, r, nodes, remove)
-	gatherQuick(ctx, r, nodes, replies, func(rep reply[int64]) bool {
-		if rep.err == nil {
-			delete(left, rep.node)
-		}
-		got(rep)
-		return true
-	}, open)
-	if len(left) == 0 {
+	late := gatherQuick(ctx, r, nodes, replies, func(rep reply[int64]) bool { return heard(rep) && got(rep) }, open)
+	if len(waiting) == 0 {
 		return
 	}
 	if r.cleaning.Add(1) > maxCleaning {
@@ -149,42 +157,37 @@ func (r *Redlock) clean(name string, nodes []*node, remove func(context.Context,
 	}
 	r.group.Go(func() {
 		defer r.cleaning.Add(-1)
-		r.cleanLater(name, left, remove)
+		gather(ctx, r, replies, late, heard)
+		if len(waiting) > 0 {
+			r.cleanLater(name, waiting, remove)
+		}
 	})
 }
 
-func (r *Redlock) cleanLater(name string, left map[*node]bool, remove func(context.Context, *node) (int64, error)) {
+func (r *Redlock) cleanLater(name string, waiting map[*node]bool, remove removal) {
+	ctx := context.Background()
 	pause := r.options.retryMin()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for begun := time.Now(); ; {
-		closing := false
+	for begun := time.Now(); len(waiting) > 0; {
 		timer.Reset(jitter(pause))
 		select {
 		case <-timer.C:
-		case <-r.ctx.Done():
-			closing = true // one last time
+		case <-r.ctx.Done(): // one last time
 		}
+		last := r.ctx.Err() != nil || time.Since(begun) > r.ttl
 		pause = min(2*pause, r.options.pollInterval())
-		var nodes []*node
-		for n := range left {
-			nodes = append(nodes, n)
-		}
-		var last error
-		gather(context.Background(), r, broadcast(context.Background(), r, nodes, remove), len(nodes), func(rep reply[int64]) bool {
+		nodes := slices.Collect(maps.Keys(waiting))
+		var err error
+		gather(ctx, r, broadcast(ctx, r, nodes, remove), len(nodes), func(rep reply[int64]) bool {
 			if rep.err == nil || hopeless(rep.err) {
-				delete(left, rep.node)
+				delete(waiting, rep.node)
 			}
-			if rep.err != nil {
-				last = rep.err
-			}
+			err = errors.Join(err, rep.err)
 			return true
 		})
-		if len(left) == 0 {
-			return
-		}
-		if closing || time.Since(begun) > r.ttl {
-			r.log.Warn("redislock: cleanup; the servers forget it by themselves", "lock", name, "servers", len(left), "error", last)
+		if last && len(waiting) > 0 {
+			r.log.Warn("redislock: cleanup; the servers forget it by themselves", "lock", name, "error", err)
 			return
 		}
 	}

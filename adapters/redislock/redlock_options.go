@@ -95,6 +95,7 @@ func (k redlockKeys) queue() string         { return k.base + "queue" }
 func (k redlockKeys) gone(id string) string { return k.base + "gone:" + id }
 func (k redlockKeys) set() string           { return k.prefix + ":redlock:set" }
 func (k redlockKeys) node() string          { return k.prefix + ":redlock:node" }
+func (k redlockKeys) bid() string           { return k.prefix + ":redlock:bid" }
 func (k redlockKeys) rest() string          { return k.prefix + ":redlock:rest" }
 
 // wakeChannel begins the channels of the clients of these locks; the rest is the

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,20 +16,27 @@ import (
 
 // The servers of a set agree on its name, which is part of every token's lineage.
 //
-// Each server keeps one name, and does not change it but for the last rule below.
-// A set has the name that a majority of its servers keeps. The first client gives
-// all servers that have none a random one, or that of any server that has one.
-// Clients that do so at once may leave several names and none on a majority. Then
-// no server has none, no name ever gets a majority but the smallest, and so
-// whoever sees all servers may move them to that one.
+// A name is chosen once, by bids. The first client makes a random bid, or that of
+// any server that has one already, on each server that has none. A bid that a
+// majority has is the name. Clients that do so at once may leave several bids, and
+// none on a majority; once all servers have one, whoever sees that moves the others
+// to the smallest. A bid that has a majority is never moved, because then no client
+// sees anything else; and one that is not the smallest never gets a majority.
+//
+// The name is then kept by each server. One that has none, because it was away or
+// has lost its data, joins a set that a majority of the listed servers is in.
 
 // card is how a server introduces itself.
 type card struct {
 	node *node
 	run  string // changes when the server is started; empty if it does not tell
 	id   string // is kept with its data
-	set  string
+	set  string // empty: none
+	bid  string // empty: none
 }
+
+// motion is what a server is asked to do as it introduces itself: see the script.
+type motion struct{ offer, outbid, join string }
 
 // ready finds out the name of the set, once per Redlock.
 func (r *Redlock) ready(ctx context.Context) error {
@@ -48,79 +56,97 @@ func (r *Redlock) ready(ctx context.Context) error {
 		return nil
 	}
 	fresh := fmt.Sprintf("%s/%d", rand.Text(), len(r.nodes))
-	join, leave, rest := "", "", false
-	for range 2*len(r.nodes) + 2 {
-		cards, err := r.introduce(ctx, join, leave, rest)
+	var m motion
+	for range len(r.nodes) + 4 {
+		cards, away := r.introduce(ctx, m)
 		if err := twice(cards); err != nil {
 			r.misfit.Store(&err)
 			return err
 		}
-		name, names := count(cards)
+		name, next, err := r.decide(cards, fresh)
 		switch {
-		case names[name] >= r.majority():
-			if !strings.HasSuffix(name, fmt.Sprintf("/%d", len(r.nodes))) {
-				return badOption(fmt.Errorf("the servers are the set %s, which has another number of servers than the %d listed; "+
-					"list the same servers in every client", name, len(r.nodes)))
-			}
-			r.set.Store(&name)
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			for _, c := range cards {
-				if c.set == name {
-					r.cards = append(r.cards, c)
-					c.node.met.Store(true)
-				}
-			}
-			return nil
-		case len(cards) < r.majority():
-			return errors.Join(fmt.Errorf("%d of %d servers answered, and a majority must", len(cards), len(r.nodes)), err)
-		case names[""] == len(cards):
-			join, leave, rest = fresh, "", false
-		case names[""] > 0:
-			join, leave, rest = smallest(names), "", true
-		case len(cards) == len(r.nodes):
-			join, leave = smallest(names), largest(names)
+		case err != nil:
+			return errors.Join(err, away)
+		case name == "":
+			m = next
+		case next.join != "" && m.join == "":
+			m = next
 		default:
-			return errors.Join(errors.New("the servers have not agreed on a set before, and all of them must answer for that"), err)
+			return r.found(name, cards)
 		}
 	}
 	return errors.New("the servers do not agree on a set yet")
 }
 
-func count(cards []card) (most string, names map[string]int) {
-	names = make(map[string]int)
+// decide returns the set's name if a majority is in it; or the name and what to ask
+// of the servers if it is known; or what to ask so that it is.
+func (r *Redlock) decide(cards []card, fresh string) (name string, next motion, err error) {
+	sets, bids := make(map[string]int), make(map[string]int)
 	for _, c := range cards {
-		names[c.set]++
-		if c.set != "" && names[c.set] > names[most] || most == "" {
-			most = c.set
-		}
+		sets[c.set]++
+		bids[c.bid]++
 	}
-	if most == "" {
-		return "none", names
+	inSet, bid := most(sets), most(bids)
+	switch {
+	case sets[inSet] >= r.majority() && inSet != "":
+		return inSet, motion{}, nil
+	case len(cards) < r.majority():
+		return "", motion{}, fmt.Errorf("%d of %d servers answered, and a majority must", len(cards), len(r.nodes))
+	case bids[bid] >= r.majority() && bid != "" && (inSet == "" || len(names(sets)) == 1 && inSet == bid):
+		return bid, motion{join: bid}, nil
+	case inSet != "" && len(cards) == len(r.nodes):
+		return "", motion{}, badOption(fmt.Errorf("no majority of the servers is in one set, but some are in %s; list the same servers in every client, "+
+			"or delete the key %q of a server that is to change sets", strings.Join(names(sets), " and in "), r.setKeys().set()))
+	case inSet != "":
+		return "", motion{}, errors.New("no majority of the servers that answered is in one set")
+	case bids[""] > 0 && len(names(bids)) == 0:
+		return "", motion{offer: fresh}, nil
+	case bids[""] > 0:
+		return "", motion{offer: names(bids)[0]}, nil
+	case len(cards) == len(r.nodes):
+		all := names(bids)
+		return "", motion{offer: all[0], outbid: all[len(all)-1]}, nil
 	}
-	return most, names
+	return "", motion{}, errors.New("the servers have not become a set before, and for that all of them must answer")
 }
 
-func sorted(names map[string]int) []string {
-	var all []string
-	for name := range names {
-		if name != "" {
-			all = append(all, name)
-		}
-	}
-	slices.Sort(all)
-	return all
+// names are the names that were counted, in order, without that of none.
+func names(counted map[string]int) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(counted)), func(name string) bool { return name == "" })
 }
 
-func smallest(names map[string]int) string { return sorted(names)[0] }
-func largest(names map[string]int) string  { all := sorted(names); return all[len(all)-1] }
+// most is the name that was counted most often, or "".
+func most(counted map[string]int) (name string) {
+	for _, n := range names(counted) {
+		if name == "" || counted[n] > counted[name] {
+			name = n
+		}
+	}
+	return name
+}
 
-// introduce asks all servers who they are, and lets those that are in no set join
-// one. The error is that of the servers that are missing among the cards.
-func (r *Redlock) introduce(ctx context.Context, join, leave string, rest bool) (cards []card, err error) {
-	replies := broadcast(ctx, r, r.nodes, func(ctx context.Context, n *node) (card, error) {
-		return n.introduce(ctx, join, leave, rest)
-	})
+// found makes name the set.
+func (r *Redlock) found(name string, cards []card) error {
+	if !strings.HasSuffix(name, fmt.Sprintf("/%d", len(r.nodes))) {
+		return badOption(fmt.Errorf("the servers are the set %s, which has another number of servers than the %d listed; "+
+			"list the same servers in every client", name, len(r.nodes)))
+	}
+	r.set.Store(&name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range cards {
+		if c.set == name {
+			r.cards = append(r.cards, c)
+			c.node.met.Store(true)
+		}
+	}
+	return nil
+}
+
+// introduce asks all servers who they are. The error is that of the servers that
+// are missing among the cards.
+func (r *Redlock) introduce(ctx context.Context, m motion) (cards []card, err error) {
+	replies := broadcast(ctx, r, r.nodes, func(ctx context.Context, n *node) (card, error) { return n.introduce(ctx, m) })
 	gather(ctx, r, replies, len(r.nodes), func(rep reply[card]) bool {
 		if rep.err != nil {
 			err = errors.Join(err, rep.err)
@@ -132,30 +158,30 @@ func (r *Redlock) introduce(ctx context.Context, join, leave string, rest bool) 
 	return cards, err
 }
 
-func (n *node) introduce(ctx context.Context, join, leave string, rest bool) (card, error) {
+func (n *node) introduce(ctx context.Context, m motion) (card, error) {
 	r := n.redlock
 	run, err := n.look(ctx)
 	if err != nil {
 		return card{}, err
 	}
-	ms := int64(0)
-	if rest {
-		ms = r.rest.Milliseconds()
-	}
-	k := newRedlockKeys(r.prefix, "")
-	reply, err := n.run(ctx, redlockJoin, []string{k.set(), k.node(), k.rest()}, rand.Text(), join, leave, ms)
+	k := r.setKeys()
+	reply, err := n.run(ctx, redlockJoin, []string{k.set(), k.node(), k.bid(), k.rest()}, rand.Text(), m.offer, m.outbid, m.join, r.rest.Milliseconds())
 	if err != nil {
 		return card{}, err
 	}
-	if len(reply) == 2 {
+	if len(reply) == 3 {
 		id, ok := reply[0].(string)
 		set, ok2 := reply[1].(string)
-		if ok && ok2 {
-			return card{node: n, run: run, id: id, set: set}, nil
+		bid, ok3 := reply[2].(string)
+		if ok && ok2 && ok3 {
+			return card{node: n, run: run, id: id, set: set, bid: bid}, nil
 		}
 	}
 	return card{}, fmt.Errorf("the join script replied %s", shown(reply))
 }
+
+// setKeys are the keys that all locks share.
+func (r *Redlock) setKeys() redlockKeys { return newRedlockKeys(r.prefix, "") }
 
 // look asks a server for its version and settings, with one INFO.
 func (n *node) look(ctx context.Context) (run string, err error) {
@@ -203,7 +229,7 @@ func (n *node) meet(ctx context.Context) error {
 	if n.met.Load() {
 		return nil
 	}
-	c, err := n.introduce(ctx, *r.set.Load(), "", true)
+	c, err := n.introduce(ctx, motion{join: *r.set.Load()})
 	if err != nil {
 		return err
 	}
@@ -225,7 +251,7 @@ func (n *node) meet(ctx context.Context) error {
 func (n *node) stranger(set any) error {
 	n.met.Store(false)
 	err := badOption(fmt.Errorf("it belongs to the set %v and the others to %s; list the same servers in every client, "+
-		"or delete the key %q of a server that is to change sets", set, *n.redlock.set.Load(), newRedlockKeys(n.redlock.prefix, "").set()))
+		"or delete the key %q of a server that is to change sets", set, *n.redlock.set.Load(), n.redlock.setKeys().set()))
 	if n.strange.CompareAndSwap(false, true) {
 		n.redlock.log.Warn("redislock: a server is not used", "server", n.number(), "error", err)
 	}

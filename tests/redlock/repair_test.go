@@ -1,0 +1,122 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/fencedkv/fencedkv/adapters/redislock"
+	"github.com/fencedkv/fencedkv/locks"
+	"github.com/fencedkv/fencedkv/tests/internal/bounded"
+)
+
+// repairing is a held lock of which one server, the third, has lost something.
+type repairing struct {
+	*set
+	lease *locks.Lease
+	key   string
+}
+
+func startRepairing(t *testing.T) *repairing {
+	t.Helper()
+	s := startSet(t, 3, false)
+	prefix := space()
+	l := s.redlock(t, &redislock.RedlockOptions{Prefix: prefix, TTL: 3 * time.Second, NodeTimeout: 700 * time.Millisecond})
+	lease := bounded.Acquire(t, l, "a")
+	r := &repairing{s, lease, keyOf(prefix, "a")}
+	bounded.Eventually(t, "all servers have the lock", func() bool { return s.get(t, 2, r.key+"lock") == lease.Token().Holder })
+	return r
+}
+
+// renewed waits until renewals have come to an end that began after now.
+func (r *repairing) renewed(t *testing.T) {
+	t.Helper()
+	for range 2 {
+		before := r.lease.Deadline()
+		bounded.Eventually(t, "a renewal", func() bool { return r.lease.Deadline().After(before) || r.lease.Context().Err() != nil })
+	}
+	if err := r.lease.Context().Err(); err != nil {
+		t.Fatalf("the lease ended: %v", context.Cause(r.lease.Context()))
+	}
+}
+
+func (r *repairing) loses(t *testing.T, what string) {
+	t.Helper()
+	if n := r.clients[2].Del(t.Context(), r.key+what).Val(); n != 1 {
+		t.Fatalf("there was no %s", what)
+	}
+}
+
+func TestRenewalRepairsAServer(t *testing.T) {
+	t.Parallel()
+	r := startRepairing(t)
+	r.loses(t, "lock")
+	token := r.lease.Token()
+	bounded.Eventually(t, "the server has the lock again", func() bool { return r.get(t, 2, r.key+"lock") == token.Holder })
+	if got, want := r.get(t, 2, r.key+"count"), fmt.Sprint(token.Seq, " ", token.Holder); got != want {
+		t.Errorf("its counter is %q, want %q", got, want)
+	}
+	bounded.Release(t, r.lease)
+}
+
+func TestServerWithoutACounterIsNotRepaired(t *testing.T) {
+	t.Parallel()
+	r := startRepairing(t)
+	r.clients[2].Del(t.Context(), r.key+"lock", r.key+"count")
+	r.renewed(t)
+	if got := r.get(t, 2, r.key+"lock"); got != "" {
+		t.Errorf("the server that has forgotten has the lock of %q", got)
+	}
+	bounded.Release(t, r.lease)
+}
+
+func TestServerThatHasPassedTheTokenIsNotRepaired(t *testing.T) {
+	t.Parallel()
+	r := startRepairing(t)
+	passed := r.ahead(t, 2, r.key)
+	r.loses(t, "lock")
+	r.renewed(t)
+	if got := r.get(t, 2, r.key+"lock"); got != "" {
+		t.Errorf("the server whose counter is higher has the lock of %q", got)
+	}
+	if got, want := r.get(t, 2, r.key+"count"), fmt.Sprint(passed, " another"); got != want {
+		t.Errorf("its counter is %q, want %q", got, want)
+	}
+	bounded.Release(t, r.lease)
+}
+
+// With one server left a renewal makes nothing again, not even there.
+func TestRenewalNeedsAMajority(t *testing.T) {
+	t.Parallel()
+	r := startRepairing(t)
+	for _, client := range r.clients[:2] {
+		client.Del(t.Context(), r.key+"lock")
+	}
+	deadline := r.lease.Deadline()
+	if err := bounded.Ended(t, r.lease); !errors.Is(err, locks.ErrLost) {
+		t.Errorf("the lease ended with %v, want ErrLost", err)
+	}
+	if r.lease.Deadline().After(deadline.Add(3 * time.Second)) {
+		t.Error("a renewal by a minority moved the deadline")
+	}
+	for i := range 2 {
+		if got := r.get(t, i, r.key+"lock"); got != "" {
+			t.Errorf("server %d has the lock of %q again", i+1, got)
+		}
+	}
+	_ = r.lease.Release(t.Context())
+}
+
+// One that was late with its take has another number. The renewal brings it into
+// step, so that the token is verified there as well.
+func TestRenewalBringsAServerIntoStep(t *testing.T) {
+	t.Parallel()
+	r := startRepairing(t)
+	token := r.lease.Token()
+	r.clients[2].Set(t.Context(), r.key+"count", fmt.Sprint(token.Seq-5, " ", token.Holder), time.Hour)
+	want := fmt.Sprint(token.Seq, " ", token.Holder)
+	bounded.Eventually(t, "its counter is the token", func() bool { return r.get(t, 2, r.key+"count") == want })
+	bounded.Release(t, r.lease)
+}
