@@ -22,8 +22,9 @@ func TestFlippedBits(t *testing.T) {
 func flipBits(t *testing.T, c *corpus) {
 	a, err := dissect(c.sound)
 	must(t, err)
-	if a.free == 0 || a.depth < 3 || a.branches < 2 {
-		t.Fatalf("%d free pages, depth %d, %d branch pages: the store is too simple", a.free, a.depth, a.branches)
+	if a.free == 0 || a.depth < 3 || a.branches < 2 || a.emptied == 0 {
+		t.Fatalf("%d free pages, depth %d, %d branch pages, %d leaves that one bit makes empty: the store is too simple",
+			a.free, a.depth, a.branches, a.emptied)
 	}
 	var all, others []int
 	for at, r := range a.of {

@@ -126,7 +126,13 @@ func fewScript(again, n int) script {
 // It writes every n-th record again, in so many commits.
 func manyScript(again, n int) script {
 	const resources, keys = 1100, 1100
-	name := func(i int) string { return fmt.Sprintf("r%04d", i) }
+	name := func(i int) string {
+		if 700 <= i && i < 800 {
+			// Of these a leaf has 32: one bit of its count makes it empty.
+			return fmt.Sprintf("r%04d/with-a-longer-name-%d", i, i%10)
+		}
+		return fmt.Sprintf("r%04d", i)
+	}
 	// Eight resources hold the keys.
 	holder := func(k int) int { return k/(keys/8+1)*131 + 50 }
 	key := func(k int) string { return fmt.Sprintf("k%04d", k) }

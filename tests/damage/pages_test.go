@@ -3,6 +3,7 @@ package damage_test
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"os"
 )
 
@@ -76,6 +77,7 @@ type anatomy struct {
 	depth    int // of the deepest tree
 	branches int // number of branch pages
 	free     int
+	emptied  int          // leaves below a branch, all of whose records one bit hides
 	records  []stored     // in order, those of one bucket together
 	overflow map[int]bool // pages that go on with the one before
 	children map[int][]child
@@ -139,7 +141,11 @@ func (a *anatomy) tree(page uint64, depth int) error {
 // leaf is also the page within a bucket's value.
 func (a *anatomy) leaf(at, depth int) error {
 	a.mark(at, pageHead, pageHeader)
-	for i := range int(native.Uint16(a.image[at+10:])) {
+	count := native.Uint16(a.image[at+10:])
+	if depth > 2 && bits.OnesCount16(count) == 1 {
+		a.emptied++
+	}
+	for i := range int(count) {
 		e := at + pageHead + i*element
 		a.mark(e, element, leafElement)
 		key, ksize := e+int(native.Uint32(a.image[e+4:])), int(native.Uint32(a.image[e+8:]))
