@@ -17,6 +17,7 @@ type Counter struct {
 	requests []string
 	setup    []string
 	trips    int
+	conns    int
 	faults   []*fault // not yet met by a request
 	holds    []*fault // all that hold something, to release them at the end
 }
@@ -82,6 +83,14 @@ func (c *Counter) RoundTrips() int {
 	return c.trips
 }
 
+// Connections is how many connections clients have made since the start; Reset
+// does not change it.
+func (c *Counter) Connections() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.conns
+}
+
 // Reset forgets what was counted. Connections and faults stay.
 func (c *Counter) Reset() {
 	c.mu.Lock()
@@ -93,6 +102,9 @@ func (c *Counter) Reset() {
 func (c *Counter) serve(l *link, p protocol) {
 	conn := &counted{counter: c, link: l, waiting: make(map[int64]*fault),
 		names: make(map[int64]string), last: make(map[string][]byte)}
+	c.mu.Lock()
+	c.conns++
+	c.mu.Unlock()
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if pump(l.client, l.server, p.request, conn.asked) != nil {
