@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,13 +112,16 @@ func ownerOf(ctx context.Context, client *redis.Client, key string) (string, err
 	if err != nil {
 		return "", err
 	}
-	ranges, err := client.ClusterSlots(ctx).Result()
+	shards, err := client.ClusterShards(ctx).Result()
 	if err != nil {
 		return "", err
 	}
-	for _, r := range ranges {
-		if int64(r.Start) <= slot && slot <= int64(r.End) {
-			return r.Nodes[0].Addr, nil
+	for _, shard := range shards {
+		has := slices.ContainsFunc(shard.Slots, func(r redis.SlotRange) bool { return r.Start <= slot && slot <= r.End })
+		for _, node := range shard.Nodes {
+			if has && node.Role == "master" {
+				return fmt.Sprintf("%s:%d", node.IP, node.Port), nil
+			}
 		}
 	}
 	return "", fmt.Errorf("nobody has slot %d", slot)
