@@ -19,8 +19,17 @@ import (
 
 var seed = flag.Uint64("seed", 0, "seed of the sample of cells; 0 takes the clock")
 
-// cells that run at once: most of the time they wait for leases to run out.
-const atOnce = "12"
+const (
+	// atOnce is how many cells run at the same time. Most of it they wait for leases
+	// to run out.
+	atOnce = "8"
+
+	// tries is how often a cell is run at most that the machine was too busy for.
+	tries = 5
+
+	// some is how many cells there are in all for one of a sample, on average.
+	some = 6
+)
 
 func TestMain(m *testing.M) {
 	if text := os.Getenv(accessVariable); text != "" {
@@ -65,7 +74,7 @@ func TestEveryFaultAtEveryMoment(t *testing.T) {
 				}
 				if !f.harms(calm) {
 					for _, m := range some {
-						t.Run(m.name+"/"+f.name, func(t *testing.T) {
+						t.Run(f.name+"/"+m.name, func(t *testing.T) {
 							t.Parallel()
 							results.set(a.name, m.name, f.name, repeat(t, calm, m, f, store, running))
 						})
@@ -86,12 +95,12 @@ func TestEveryFaultAtEveryMoment(t *testing.T) {
 	}
 }
 
-// choose returns the moments to try, by adapter and fault: all, or every some.
+// choose returns the moments to try, by adapter and fault: all, or a sample. The flag
+// -run then has its say.
 func choose(t *testing.T) map[string]map[string][]moment {
-	const some = 6
 	s := cmp.Or(*seed, uint64(time.Now().UnixNano()))
 	rnd := rand.New(rand.NewPCG(s, 0))
-	all := os.Getenv("FAULTS") == "all"
+	all := os.Getenv("FAULTS") == "all" || strings.Contains(flag.Lookup("test.run").Value.String(), "/")
 	if !all {
 		t.Logf("a sample; repeat it with -seed %d, or run all with FAULTS=all", s)
 	}
@@ -128,7 +137,7 @@ func repeat(t *testing.T, s *service, m moment, f fault, store *fencedkv.Store, 
 		switch {
 		case len(v.errs) == 0:
 			return v
-		case try < 3 && v.excused():
+		case try < tries && v.excused():
 			t.Logf("again, because a process did not run for %v: %v", v.stall, errors.Join(v.errs...))
 			continue
 		}

@@ -84,7 +84,10 @@ func renewed(r *run) error {
 	if err := granted(r); err != nil {
 		return err
 	}
-	_, err := r.victim.await(evRenewed)
+	e, err := r.victim.await(evRenewed, evEnded)
+	if err == nil && e.What == evEnded {
+		err = errors.New("the victim's lease ended before it was renewed: " + e.Err)
+	}
 	return err
 }
 

@@ -29,12 +29,21 @@ func (r *run) settle() error {
 	if err := lease.Release(context.Background()); err != nil {
 		return fmt.Errorf("release of the successor: %w", err)
 	}
+	if _, told := r.victim.seen(evAcquired); !told && !r.killed { // it waits to the end
+		if err := r.settleLease(); err != nil {
+			return fmt.Errorf("the victim: %w", err)
+		}
+	}
+	// While the victim's Locker is open: closing it may take along what was left.
+	if err := r.entries(2*ttl, 0); err != nil {
+		return err
+	}
 	if !r.killed {
 		if err := r.closeVictim(); err != nil {
 			return fmt.Errorf("the victim: %w", err)
 		}
 	}
-	return r.aftermath()
+	return r.takeAgain()
 }
 
 // settleVictim waits until the victim knows where it is.
@@ -115,13 +124,8 @@ func (r *run) endedOrRenewed() (event, error) {
 	})
 }
 
-// closeVictim ends the victim, after an acquisition that is still under way.
+// closeVictim ends the victim, of which nothing must be left.
 func (r *run) closeVictim() error {
-	if _, told := r.victim.seen(evAcquired); !told {
-		if err := r.settleLease(); err != nil {
-			return err
-		}
-	}
 	if err := r.victim.order(order{Do: doClose}); err != nil {
 		return err
 	}
@@ -137,11 +141,7 @@ func (r *run) closeVictim() error {
 	return nil
 }
 
-// aftermath demands that nothing is left behind, and takes the lock again.
-func (r *run) aftermath() error {
-	if err := r.entries(2*ttl, 0); err != nil {
-		return err
-	}
+func (r *run) takeAgain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	asked := time.Now()

@@ -29,10 +29,7 @@ func (r *run) verify() (v verdict) {
 		return v
 	}
 	v.stall = ended.Stall
-	_, granted, err := r.next.granted()
-	if err != nil {
-		return v
-	}
+	freed := r.freed()
 	if r.takesEntry() {
 		if ended.At.After(ended.Deadline) {
 			fail("the victim learned by the clock alone, at %s, that its entry had been taken away", ended.At.Format("05.000"))
@@ -43,9 +40,13 @@ func (r *run) verify() (v verdict) {
 		}
 		return v
 	}
-	if look, late := r.ledger.lateLook(r.grant.Holder, granted); late {
-		fail("the victim found its lease good at %s, and the successor had the lock since %s",
-			look.looked.Format("05.000"), granted.Format("05.000"))
+	if freed.IsZero() {
+		fail("nobody saw the victim's grant gone")
+		return v
+	}
+	if look, late := r.ledger.lateLook(r.grant.Holder, freed); late {
+		fail("the victim found its lease good at %s, and the service had no such grant at %s",
+			look.looked.Format("05.000"), freed.Format("05.000"))
 	}
 	if r.fault.name == clientStopped {
 		if (r.moment.name == holding || r.moment.name == renewing) && !wokeUp {
@@ -54,15 +55,22 @@ func (r *run) verify() (v verdict) {
 		v.stall = 0
 		return v
 	}
-	gone := granted
-	if seen := r.observer.goneAt(); !seen.IsZero() && seen.Before(gone) {
-		gone = seen
-	}
-	v.margin, v.told = gone.Round(0).Sub(ended.At), true
+	v.margin, v.told = freed.Round(0).Sub(ended.At), true
 	if v.margin < 0 {
 		fail("the victim was told %v after the service could grant the lock again", -v.margin)
 	}
 	return v
+}
+
+// freed is the first moment at which the service is known to have the victim's grant
+// no longer.
+func (r *run) freed() time.Time {
+	freed := r.observer.goneAt()
+	lease, at, err := r.next.granted()
+	if err == nil && lease.Token().Seq > r.grant.Seq && (freed.IsZero() || at.Before(freed)) {
+		freed = at // it came after the victim, not before
+	}
+	return freed
 }
 
 // excused reports whether the machine explains what went wrong.
