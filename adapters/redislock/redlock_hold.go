@@ -145,8 +145,10 @@ func (r *Redlock) clean(name string, nodes []*node, remove removal, got func(rep
 		return true
 	}
 	ctx := context.Background()
+	begun := time.Now()
 	replies := broadcast(ctx, r, nodes, remove)
 	late := gatherQuick(ctx, r, nodes, replies, func(rep reply[int64]) bool { return heard(rep) && got(rep) }, open)
+	late = linger(r, begun, replies, late, heard)
 	if len(waiting) == 0 {
 		return
 	}

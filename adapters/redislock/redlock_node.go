@@ -126,3 +126,14 @@ func gatherQuick[T any](ctx context.Context, r *Redlock, nodes []*node, replies 
 	})
 	return left
 }
+
+// linger hears stragglers after a majority has decided, for as long again as that
+// took. So a server that is well is heard, and one that is slow costs little.
+func linger[T any](r *Redlock, begun time.Time, replies <-chan reply[T], want int, got func(reply[T]) bool) (left int) {
+	if want == 0 {
+		return 0
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), max(time.Since(begun), time.Millisecond))
+	defer cancel()
+	return gather(ctx, r, replies, want, got)
+}

@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -42,7 +43,8 @@ func (o *outcome) answered() int { return len(o.granted) + len(o.held) + o.over 
 // describes. waiter is empty for a caller that does not wait.
 func (a *redlockAttempt) round(waiter string) outcome {
 	r := a.redlock
-	o := outcome{sent: time.Now(), footing: &footing{make([]atomic.Bool, len(r.nodes))}}
+	begun := time.Now()
+	o := outcome{sent: begun, footing: &footing{make([]atomic.Bool, len(r.nodes))}}
 	for i := range o.footing.unsure {
 		o.footing.unsure[i].Store(true)
 	}
@@ -63,7 +65,7 @@ func (a *redlockAttempt) round(waiter string) outcome {
 		o.errs = append(o.errs, errors.New("the grant had run out before it was confirmed"))
 		return o
 	}
-	a.settle(o, replies, waiter)
+	a.settle(o, begun, replies, waiter)
 	return o
 }
 
@@ -125,28 +127,26 @@ func (a *redlockAttempt) confirm(o *outcome) bool {
 // settle hears the late replies to the takes of a round that was granted. They are
 // not counted. A server where the lock was still held has noted the waiter, which
 // waits no longer.
-func (a *redlockAttempt) settle(o outcome, replies <-chan reply[nodeAnswer], waiter string) {
+func (a *redlockAttempt) settle(o outcome, begun time.Time, replies <-chan reply[nodeAnswer], waiter string) {
 	r := a.redlock
-	if o.late == 0 && (waiter == "" || len(o.held) == 0) {
+	heard := func(rep reply[nodeAnswer]) bool {
+		o.count(rep)
+		return true
+	}
+	late := linger(r, begun, replies, o.late, heard)
+	if late == 0 && (waiter == "" || len(o.held) == 0) {
 		return
 	}
 	r.group.Go(func() {
-		gather(context.Background(), r, replies, o.late, func(rep reply[nodeAnswer]) bool {
-			o.count(rep)
-			return true
-		})
+		ctx := context.Background()
+		gather(ctx, r, replies, late, heard)
 		if waiter == "" || len(o.held) == 0 {
 			return
 		}
-		var there []*node
-		for _, n := range r.nodes {
-			if o.footing.unsure[n.index].Load() && n.hears.Load() {
-				there = append(there, n)
-			}
-		}
-		replies := broadcast(context.Background(), r, there, func(ctx context.Context, n *node) (int64, error) {
+		there := slices.DeleteFunc(slices.Clone(r.nodes), func(n *node) bool { return !o.footing.unsure[n.index].Load() })
+		replies := broadcast(ctx, r, there, func(ctx context.Context, n *node) (int64, error) {
 			return r.releaseOn(ctx, n, a.keys, waiter, waiter, false, "")
 		})
-		gather(context.Background(), r, replies, len(there), func(reply[int64]) bool { return true })
+		gather(ctx, r, replies, len(there), func(reply[int64]) bool { return true })
 	})
 }

@@ -158,3 +158,5 @@ func keyOf(prefix, name string) string {
 	}
 	return prefix + ":redlock:{" + encoded + "}:"
 }
+
+func zOf(member string, score float64) redis.Z { return redis.Z{Member: member, Score: score} }
