@@ -29,6 +29,10 @@ const patientTTL = 4 * time.Second
 
 const password = "p@ss/w:rd %"
 
+// noCertificate is what a client sees that has none. With TLS 1.3 it learns that
+// after the handshake, in a race with the end of the connection.
+var noCertificate = []string{"certificate", "reset", "broken pipe", "EOF"}
+
 // refused wants an error that says why, and does not show the password.
 func refused(t *testing.T, who string, l locks.Locker, err error, kind error, reasons ...string) {
 	t.Helper()
@@ -70,7 +74,7 @@ func TestRedisWithTLSAndAUserOfTheLocksOnly(t *testing.T) {
 	refused(t, "no password", connect("", "", "locks", own), nil, locks.ErrUnreachable, "NOAUTH")
 	refused(t, "a wrong password", connect("app", "wrong", "locks", own), nil, locks.ErrUnreachable, "WRONGPASS")
 	refused(t, "another prefix", connect("app", password, "elsewhere", own), nil, locks.ErrUnreachable, "NOPERM")
-	refused(t, "no certificate", connect("app", password, "locks", certificate.ClientConfig()), nil, locks.ErrUnreachable, "certificate")
+	refused(t, "no certificate", connect("app", password, "locks", certificate.ClientConfig()), nil, locks.ErrUnreachable, noCertificate...)
 	refused(t, "a server nobody vouches for", connect("app", password, "locks", &tls.Config{}), nil, locks.ErrUnreachable, "certificate")
 }
 
@@ -110,7 +114,7 @@ func TestEtcdWithTLSAndAUserOfThePrefixOnly(t *testing.T) {
 	l, err = dial(user, "elsewhere", certificate.OwnerConfig())
 	refused(t, "another prefix", l, err, locks.ErrUnreachable, `permission on the prefix "elsewhere/"`)
 	l, err = dial("", "locks", certificate.ClientConfig())
-	refused(t, "no certificate", l, err, locks.ErrUnreachable, "certificate")
+	refused(t, "no certificate", l, err, locks.ErrUnreachable, noCertificate...)
 	l, err = dial("", "locks", &tls.Config{})
 	refused(t, "a server nobody vouches for", l, err, locks.ErrUnreachable, "certificate")
 }
@@ -188,7 +192,7 @@ func TestZooKeeperWithTLSAndNodesOfOneUser(t *testing.T) {
 	l, err = dial("", certificate.OwnerConfig())
 	refused(t, "no user", l, err, locks.ErrBadOption, "Options.Auth")
 	l, err = dial(user, certificate.ClientConfig())
-	refused(t, "no certificate", l, err, locks.ErrUnreachable, "certificate")
+	refused(t, "no certificate", l, err, locks.ErrUnreachable, noCertificate...)
 	l, err = dial(user, &tls.Config{})
 	refused(t, "a server nobody vouches for", l, err, locks.ErrUnreachable, "certificate")
 }

@@ -58,39 +58,45 @@ func leaderIsKilled(t *testing.T, d *deployment) {
 	t.Logf("the lease that was cut off ended %v before the lock was granted again", next.at.Sub(loser.Deadline()))
 	rises(t, loser.Token(), next.lease.Token())
 	last := next.lease.Token()
-	bounded.Release(t, next.lease)
+	giveBack(t, next.lease)
 
 	other.more(t)
 	if holder.Context().Err() != nil {
 		t.Errorf("the lease of %v did not outlive the leader: %v", long, context.Cause(holder.Context()))
 	}
-	// The first request may still go to the dead server. Removal then goes on.
-	if err := holder.Release(t.Context()); err != nil && !errors.Is(err, locks.ErrUnreachable) {
-		t.Errorf("release of a lease that outlived the leader: %v", err)
-	}
+	giveBack(t, holder)
 	next = receive(t, "the waiter behind the client in touch", successor)
 	if !next.told {
 		t.Errorf("%q was granted again while its holder trusted its lease", kept)
 	}
 	rises(t, holder.Token(), next.lease.Token())
-	bounded.Release(t, next.lease)
+	giveBack(t, next.lease)
 
 	way.heal(t) // what was under way arrives late
 	again := bounded.Acquire(t, cutOff, lost)
 	rises(t, last, again.Token())
-	bounded.Release(t, again)
+	giveBack(t, again)
 	if err := loser.Release(t.Context()); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("release of the lost lease: %v, want ErrLost", err)
 	}
 
 	other.end(t)
 	for _, name := range []string{kept, lost, taken} {
-		bounded.Release(t, bounded.Acquire(t, d.connect(t, nil, long), name))
+		giveBack(t, bounded.Acquire(t, d.connect(t, nil, long), name))
 		var left []string
 		bounded.Eventually(t, "nothing is left of "+name, func() bool {
 			left = d.entries(t, name)
 			return len(left) == 0
 		})
+	}
+}
+
+// giveBack releases a lease. A request may still go to the dead server, or come
+// too late; removal then goes on.
+func giveBack(t testing.TB, lease *locks.Lease) {
+	t.Helper()
+	if err := lease.Release(t.Context()); err != nil && !errors.Is(err, locks.ErrUnreachable) {
+		t.Errorf("release %q: %v", lease.Name(), err)
 	}
 }
 
