@@ -60,7 +60,7 @@ func runClient(ctx context.Context, config clientConfig) error {
 		_ = locker.Close(closing) // what it leaves runs out
 	}()
 	c := &client{
-		caller: caller{client: config.Client, conn: conn, record: tell},
+		caller: caller{client: config.Client, conn: conn, record: tellTo(os.Stdout)},
 		locker: locker,
 		rnd:    rand.New(rand.NewPCG(config.Seed, uint64(config.Client))),
 	}
@@ -121,19 +121,21 @@ func count(r history.Result) (int, error) {
 	return strconv.Atoi(r.Values[0])
 }
 
-// tell writes an event to the pipe that all clients share. A write of up to
+// tellTo records events in the pipe that all processes share. A write of up to
 // mostAtomic bytes is atomic, so that the order in the pipe is the order in
 // which the events happened.
-func tell(e history.Event) error {
-	line, err := json.Marshal(e)
-	if err != nil {
+func tellTo(pipe *os.File) func(history.Event) error {
+	return func(e history.Event) error {
+		line, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		if line = append(line, '\n'); len(line) > mostAtomic {
+			return errors.New("an event is too long for the pipe: " + string(line))
+		}
+		_, err = pipe.Write(line)
 		return err
 	}
-	if line = append(line, '\n'); len(line) > mostAtomic {
-		return errors.New("an event is too long for the pipe: " + string(line))
-	}
-	_, err = os.Stdout.Write(line)
-	return err
 }
 
 // mostAtomic is PIPE_BUF of Linux.

@@ -50,20 +50,20 @@ func run(t *testing.T, lock service, fenced bool, atLeast time.Duration, seed ui
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	all := &recording{}
-	parent := caller{conn: conn, record: all.add}
-
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
+	defer in.Close()
+	all := recording{open: map[int]history.Operation{}}
+	// The parent's own calls go through the pipe too, into their place.
+	parent := caller{conn: conn, record: tellTo(in)}
 	var children []*process
 	for n := 1; n <= clients; n++ {
 		children = append(children, start(t, roleClient, nameOf(n),
 			clientConfig{Client: n, Seed: seed, Resource: address, Lock: lock}, in))
 	}
-	in.Close() // the clients have it
 	collected := make(chan error, 1)
 	go func() { collected <- all.collect(out) }()
 
@@ -76,20 +76,28 @@ func run(t *testing.T, lock service, fenced bool, atLeast time.Duration, seed ui
 	for _, p := range children {
 		p.requireEnd(t)
 	}
+	value := parent.count(t)
+	in.Close() // which ends the pipe: nobody else has it any more
 	if err := <-collected; err != nil {
 		t.Fatalf("read the events: %v", err)
-	}
-	last, err := parent.call(history.Operation{Kind: history.Get})
-	if err != nil {
-		t.Fatal(err)
-	}
-	value, err := count(last)
-	if err != nil {
-		t.Fatal(err)
 	}
 	resource.tellToEnd()
 	resource.requireEnd(t)
 	return outcome{tally: all.tally, stops: stops, value: value}
+}
+
+// count reads the counter.
+func (c *caller) count(t *testing.T) int {
+	t.Helper()
+	r, err := c.call(history.Operation{Kind: history.Get})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := count(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // startResource starts the process of the counter, which listens at address.
@@ -168,16 +176,13 @@ type recording struct {
 	open map[int]history.Operation // by client
 }
 
-func (r *recording) add(e history.Event) error {
+func (r *recording) add(e history.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
-	if r.open == nil {
-		r.open = map[int]history.Operation{}
-	}
 	if e.Begin {
 		r.open[e.Client] = e.Op
-		return nil
+		return
 	}
 	write := r.open[e.Client].Kind == history.Put
 	switch {
@@ -191,7 +196,6 @@ func (r *recording) add(e history.Event) error {
 	case write:
 		r.acknowledged++
 	}
-	return nil
 }
 
 // seen is how many clients have made a call.
@@ -201,7 +205,7 @@ func (r *recording) seen() int {
 	return len(r.open)
 }
 
-// collect takes the events from the pipe until the last client has ended.
+// collect takes the events from the pipe until nobody can write to it.
 func (r *recording) collect(out io.Reader) error {
 	for lines := json.NewDecoder(out); ; {
 		var e history.Event
@@ -209,12 +213,10 @@ func (r *recording) collect(out io.Reader) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err == nil {
-			err = r.add(e)
-		}
 		if err != nil {
 			return err
 		}
+		r.add(e)
 	}
 }
 
@@ -239,14 +241,7 @@ func (r *recording) await(t *testing.T, counter *caller, children []*process, at
 		r.mu.Lock()
 		acknowledged, late := r.acknowledged, r.late
 		r.mu.Unlock()
-		last, err := counter.call(history.Operation{Kind: history.Get})
-		if err != nil {
-			t.Fatal(err)
-		}
-		value, err := count(last)
-		if err != nil {
-			t.Fatal(err)
-		}
+		value := counter.count(t)
 		if late > 0 || acknowledged > value {
 			return
 		}
