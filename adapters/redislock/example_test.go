@@ -68,3 +68,27 @@ func ExampleNew_sentinel() {
 	}
 	defer locker.Close(context.Background())
 }
+
+// Five servers that know nothing of each other, of which any two may be away.
+func ExampleDialRedlock() {
+	locker, err := redislock.DialRedlock([]string{
+		"redis://10.0.0.1:6379",
+		"redis://10.0.0.2:6379",
+		"redis://10.0.0.3:6379",
+		"redis://10.0.0.4:6379",
+		"redis://10.0.0.5:6379",
+	}, &redislock.RedlockOptions{Prefix: "shop", TTL: 10 * time.Second})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	defer locker.Close(ctx)
+
+	err = locks.Do(ctx, locker, "accounts/42", func(ctx context.Context, lease *locks.Lease) error {
+		fmt.Println("working with token", lease.Token())
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+}

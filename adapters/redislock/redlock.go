@@ -23,8 +23,8 @@ var (
 )
 
 // Redlock acquires locks on N independent Redis servers, of which a majority
-// must answer. It is safe for concurrent use. Make it with NewRedlock or
-// DialRedlock.
+// must answer. The package comment says how, and what the servers must keep. It is
+// safe for concurrent use. Make it with NewRedlock or DialRedlock.
 type Redlock struct {
 	options     *RedlockOptions
 	prefix      string

@@ -82,7 +82,7 @@ func (o *RedlockOptions) validate() error {
 	return nil
 }
 
-// redlockKeys are the names on each server of one lock: see Redlock.
+// redlockKeys are the names on each server of one lock: see the package comment.
 type redlockKeys struct{ prefix, base string }
 
 func newRedlockKeys(prefix, name string) redlockKeys {
@@ -102,7 +102,7 @@ func (k redlockKeys) rest() string          { return k.prefix + ":redlock:rest" 
 // client's tag.
 func wakeChannel(prefix string) string { return prefix + ":redlock:wake:" }
 
-// redlockIdentity is what a lineage says of a lock: see Redlock.
+// redlockIdentity is what a lineage says of a lock: see the package comment.
 func redlockIdentity(set, prefix, name string) string {
 	return set + ":" + strings.ReplaceAll(prefix, ":", "%3A") + ":" + name
 }

@@ -39,8 +39,7 @@ func (o *outcome) taken() bool { return len(o.granted) > 0 || o.over > 0 }
 // answered is how many servers have said something of the lock.
 func (o *outcome) answered() int { return len(o.granted) + len(o.held) + o.over }
 
-// round is one attempt to get the lock, in the steps that the type Redlock
-// describes. waiter is empty for a caller that does not wait.
+// round is one attempt to get the lock, in the steps of the package comment. waiter is empty for a caller that does not wait.
 func (a *redlockAttempt) round(waiter string) outcome {
 	r := a.redlock
 	begun := time.Now()
