@@ -95,7 +95,9 @@ func (g *Group) Close(ctx context.Context) error {
 	g.mu.Unlock()
 
 	for _, l := range live {
-		l.giveBack()
+		if l.giveBack() {
+			go l.finish()
+		}
 	}
 	select {
 	case <-idle:

@@ -17,22 +17,25 @@ type Lease struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	ended     chan struct{} // closed when the lease can no longer be trusted
+	onDone func(*Lease) // called when nothing of the lease is left
+
 	attempted chan struct{} // closed when Grant.Release was called once
 
 	mu        sync.Mutex
-	sent      time.Time // the renewal that the deadline counts from
-	noRenewal bool      // the lease is to run out at its deadline
-	renewing  bool      // a call of Grant.Renew is under way
-	removing  bool      // somebody makes the first call of Grant.Release
-	cause     error     // why the lease ended; nil while it lives
-	removal   error     // what is known of Grant.Release: see remove
+	timer     *time.Timer // the next look; see watch.go
+	sent      time.Time   // the renewal that the deadline counts from
+	renewal   *renewal    // nil if none is under way
+	last      time.Time   // when the renewal before ended
+	pause     time.Duration
+	noRenewal bool  // the lease is to run out at its deadline
+	cause     error // why the lease ended; nil while it lives
+	removal   error // what is known of Grant.Release: see finish
 }
 
-// NewLease starts a lease on a grant and the goroutine that renews it and
-// watches its deadline. That goroutine ends some time after the lease has
-// ended: when Grant.Release has settled. The values of ctx, but neither its
-// end nor its deadline, are handed on to Lease.Context, Renew and Release.
+// NewLease starts a lease on a grant, renews it and watches its deadline. What it
+// runs for that ends some time after the lease has ended: when Grant.Release has
+// settled. The values of ctx, but neither its end nor its deadline, are handed on
+// to Lease.Context, Renew and Release.
 //
 // Third-party adapters call it, mostly through Group.NewLease; users of a
 // Locker never do.
@@ -43,18 +46,15 @@ func NewLease(ctx context.Context, g Grant) (*Lease, Control) {
 func newLease(ctx context.Context, g Grant, onDone func(*Lease)) (*Lease, Control) {
 	l := &Lease{
 		grant:     g,
+		onDone:    onDone,
 		sent:      g.Sent,
-		ended:     make(chan struct{}),
+		last:      g.Sent,
+		pause:     g.renewEvery(),
 		attempted: make(chan struct{}),
 	}
 	inner, cancel := context.WithCancelCause(fence.NewContext(context.WithoutCancel(ctx), g.Token))
 	l.ctx, l.cancel = &leaseContext{Context: inner, lease: l}, cancel
-	go func() {
-		defer onDone(l)
-		l.watch()
-		began := time.Now()
-		l.settle(began, l.remove())
-	}()
+	l.start()
 	return l, Control{l}
 }
 
@@ -89,8 +89,10 @@ func (l *Lease) Context() context.Context { return l.ctx }
 // of ctx does not stop it, so that a cancelled caller leaves no lock behind;
 // each attempt is bounded by the adapter's own timeout.
 func (l *Lease) Release(ctx context.Context) error {
-	l.giveBack()
-	l.remove()
+	if l.giveBack() {
+		l.finish()
+	}
+	<-l.attempted
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if errors.Is(l.cause, ErrLost) {
@@ -105,10 +107,11 @@ func (l *Lease) Release(ctx context.Context) error {
 	return l.failure("release", ErrUnreachable, l.removal)
 }
 
-// giveBack begins what Release waits for.
-func (l *Lease) giveBack() {
+// giveBack ends the lease, and reports whether it did: its caller then calls
+// finish.
+func (l *Lease) giveBack() bool {
 	l.expire()
-	l.end(&Error{Op: "hold", Name: l.grant.Name, Kind: ErrReleased})
+	return l.end(&Error{Op: "hold", Name: l.grant.Name, Kind: ErrReleased})
 }
 
 // leaseContext adds the look at the clock to a context that a timer ends.
@@ -125,8 +128,10 @@ func (c *leaseContext) Err() error {
 func (l *Lease) remaining() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.grant.Validity - Elapsed(l.sent)
+	return l.remainingLocked()
 }
+
+func (l *Lease) remainingLocked() time.Duration { return l.grant.Validity - Elapsed(l.sent) }
 
 // expire ends the lease if its time is over.
 func (l *Lease) expire() {
@@ -147,18 +152,27 @@ func (l *Lease) whyNotRenewed() string {
 	return ""
 }
 
-func (l *Lease) lose(reason error) { l.end(l.failure("hold", ErrLost, reason)) }
+func (l *Lease) lose(reason error) {
+	if l.end(l.failure("hold", ErrLost, reason)) {
+		go l.finish()
+	}
+}
 
-// end is the one way out of a live lease; later causes are ignored.
-func (l *Lease) end(cause error) {
+// end is the one way out of a live lease, and reports whether it was taken now;
+// later causes are ignored.
+func (l *Lease) end(cause error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cause != nil {
-		return
+		return false
 	}
 	l.cause = cause
 	l.cancel(cause)
-	close(l.ended)
+	l.timer.Stop()
+	if l.renewal != nil {
+		l.renewal.cancel()
+	}
+	return true
 }
 
 func (l *Lease) renewed(sent time.Time) bool {
@@ -180,21 +194,6 @@ func (l *Lease) wantsRenewal() bool {
 }
 
 func (l *Lease) wantsRenewalLocked() bool { return l.cause == nil && !l.pastHold() }
-
-// beginRenewal reports whether a renewal is to begin. From then on until
-// endRenewal nobody removes the entry.
-func (l *Lease) beginRenewal() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.renewing = l.wantsRenewalLocked()
-	return l.renewing
-}
-
-func (l *Lease) endRenewal() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.renewing = false
-}
 
 func (l *Lease) pastHold() bool {
 	return l.noRenewal || l.grant.MaxHold > 0 && Elapsed(l.grant.Sent) >= l.grant.MaxHold

@@ -6,59 +6,68 @@ import (
 	"time"
 )
 
-// watch renews the lease and ends it at its deadline; it returns when the lease
-// has ended and no renewal is under way.
-func (l *Lease) watch() {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(l.ctx))
-	type result struct{ err error }
-	results := make(chan result, 1)
-	renewing := false
-	defer func() {
-		cancel()
-		if renewing {
-			<-results
-			l.endRenewal()
-		}
-	}()
-
-	last, pause := l.grant.Sent, l.grant.renewEvery()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		l.expire()
-		nap := l.nap()
-		if l.grant.Renew != nil && !renewing && l.wantsRenewal() {
-			due := pause - Elapsed(last)
-			switch {
-			case due > 0:
-				nap = min(nap, due)
-			case l.beginRenewal():
-				renewing = true
-				go func() { results <- result{l.renew(ctx)} }()
-			}
-		}
-		timer.Reset(nap)
-
-		select {
-		case <-l.ended:
-			return
-		case <-timer.C:
-		case r := <-results:
-			renewing = false
-			l.endRenewal()
-			last, pause = time.Now(), l.grant.renewEvery()
-			if r.err != nil {
-				l.grant.warn("renewal", r.err)
-				pause = max(pause/4, time.Millisecond)
-			}
-		}
-	}
+// start begins to watch the lease: a timer, and no goroutine, because most locks
+// are given back long before there is anything to do.
+func (l *Lease) start() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timer = time.AfterFunc(l.napLocked(), l.look)
 }
 
-// nap is the time to the next look at the clock. It is a part of what remains,
+// look ends the lease at its deadline and begins the renewal that is due.
+func (l *Lease) look() {
+	l.expire()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause != nil {
+		return
+	}
+	if l.grant.Renew != nil && l.renewal == nil && l.wantsRenewalLocked() && Elapsed(l.last) >= l.pause {
+		l.renewLocked()
+	}
+	l.timer.Reset(l.napLocked())
+}
+
+// napLocked is the time to the next look. It is at most a part of what remains,
 // because a timer counts monotonic time and the wall clock may have gone further.
-func (l *Lease) nap() time.Duration {
-	return max(0, min(l.remaining(), max(l.grant.Validity/8, time.Millisecond)))
+func (l *Lease) napLocked() time.Duration {
+	nap := min(l.remainingLocked(), max(l.grant.Validity/8, time.Millisecond))
+	if l.grant.Renew != nil && l.renewal == nil && l.wantsRenewalLocked() {
+		nap = min(nap, l.pause-Elapsed(l.last))
+	}
+	return max(0, nap)
+}
+
+// renewal is a call of Grant.Renew that is under way.
+type renewal struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+func (l *Lease) renewLocked() {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(l.ctx))
+	r := &renewal{cancel, make(chan struct{})}
+	l.renewal = r
+	go func() {
+		defer close(r.done)
+		defer cancel()
+		err := l.renew(ctx)
+		l.mu.Lock()
+		l.renewal = nil
+		l.last, l.pause = time.Now(), l.grant.renewEvery()
+		if err != nil {
+			l.pause = max(l.pause/4, time.Millisecond)
+		}
+		lives := l.cause == nil
+		l.mu.Unlock()
+		if !lives {
+			return
+		}
+		if err != nil {
+			l.grant.warn("renewal", err)
+		}
+		l.look()
+	}()
 }
 
 func (l *Lease) renew(ctx context.Context) error {
@@ -75,53 +84,58 @@ func (l *Lease) renew(ctx context.Context) error {
 	return err
 }
 
-// remove makes the first attempt at removing the grant's entry, once the lease
-// has ended and no renewal is under way, or waits for whoever makes it. Its
-// result is what Release returns. Release makes it itself where it can: to wake
-// the lease's goroutine for that would cost it more than the rest of its work.
-func (l *Lease) remove() error {
+// finish removes the grant's entry after the lease has ended. Whoever ended it
+// calls it, once. The first result is what Release returns; an unknown one is
+// tried again, in the background, while the service may still have the entry.
+func (l *Lease) finish() {
+	began := time.Now()
 	l.mu.Lock()
-	mine := !l.renewing && !l.removing
-	l.removing = l.removing || mine
+	r := l.renewal
 	l.mu.Unlock()
-	if !mine {
-		<-l.attempted
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.removal
+	if r != nil {
+		<-r.done // it might undo the removal
 	}
 	err := l.removeOnce()
 	l.mu.Lock()
 	l.removal = err
 	l.mu.Unlock()
 	close(l.attempted)
-	return err
+	if known(err) {
+		l.settled(err)
+		return
+	}
+	go l.removeAgain(began, err)
 }
 
-// settle goes on where the first attempt had an unknown result, err, while the
-// service may still have the entry.
-func (l *Lease) settle(began time.Time, err error) {
-	for pause := 10 * time.Millisecond; err != nil && !errors.Is(err, ErrLost); {
+func known(err error) bool { return err == nil || errors.Is(err, ErrLost) }
+
+func (l *Lease) removeAgain(began time.Time, err error) {
+	for pause := 10 * time.Millisecond; !known(err); {
 		if Elapsed(began) >= l.grant.releaseWindow() {
 			break
 		}
 		l.grant.warn("release", err)
 		time.Sleep(min(pause, l.grant.releaseWindow()))
 		pause = min(2*pause, time.Second)
-		err = l.removeOnce()
-		// A repeated removal that finds nothing has found its own work done.
-		l.mu.Lock()
-		if err == nil || errors.Is(err, ErrLost) {
+		if err = l.removeOnce(); known(err) {
+			// A repeated removal that finds nothing has found its own work done.
+			l.mu.Lock()
 			l.removal = nil
+			l.mu.Unlock()
 		}
-		l.mu.Unlock()
 	}
-	if errors.Is(err, ErrLost) {
+	l.settled(err)
+}
+
+func (l *Lease) settled(err error) {
+	defer l.onDone(l)
+	if l.grant.Settled == nil {
+		return
+	}
+	if known(err) {
 		err = nil
 	}
-	if l.grant.Settled != nil {
-		l.grant.Settled(err)
-	}
+	l.grant.Settled(err)
 }
 
 func (l *Lease) removeOnce() error {
