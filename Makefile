@@ -101,3 +101,7 @@ prove: ## processes that are stopped lose updates, and none with fencing: PROVE_
 	result=$$(mktemp); trap 'rm -f "$$result"' EXIT; \
 	(cd tests && PROVE_TIME=$(PROVE_TIME) PROVE_RESULT="$$result" go test -v -count=1 -timeout 0 -parallel 4 ./prove); \
 	go -C tests/benchstore run ./chart/bars "$$result" ../prove/prove.svg
+
+.PHONY: model
+model: ## every behaviour of Redlock with doubled takes, and with three clients: 26 million states and more
+	cd tests && MODEL=full go test -count=1 -v -timeout 60m ./redlock/model

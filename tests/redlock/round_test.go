@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -156,9 +158,21 @@ func TestLateReplyIsNotCounted(t *testing.T) {
 	warm(t, s, prefix, l, w)
 	ahead := s.ahead(t, 2, k)
 	held, release := w.counters[2].HoldReply("EVALSHA")
-	lease := bounded.Acquire(t, l, "a")
+	done := bounded.Acquiring(bounded.Context(t), l, "a")
 	bounded.Receive(t, "the late reply", held)
-	release()
+	var lease *locks.Lease
+	select {
+	case r := <-done:
+		release()
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		lease = r.Lease
+	case <-time.After(bounded.Patience / 3):
+		t.Error("Acquire waits for the late reply")
+		release()
+		lease = bounded.Granted(t, "Acquire", done)
+	}
 	if got := lease.Token().Seq; got >= ahead {
 		t.Errorf("the token is %d, of the server whose reply came late", got)
 	}
@@ -189,6 +203,89 @@ func TestMinorityIsGivenBack(t *testing.T) {
 			t.Errorf("server %d: the lock is %q's, want another's", i+1, got)
 		}
 	}
+}
+
+// The same while it waits: the third server is free for others meanwhile.
+func TestMinorityIsGivenBackBeforeTheWait(t *testing.T) {
+	t.Parallel()
+	s := startSet(t, 3, false)
+	prefix := space()
+	k := keyOf(prefix, "a")
+	l, w := s.wiredRedlock(t, rarePolls(prefix))
+	warm(t, s, prefix, l, w)
+	for i := range 2 {
+		s.clients[i].Set(t.Context(), k+"lock", "another", 0)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := bounded.Acquiring(ctx, l, "a")
+	bounded.Eventually(t, "it has taken the third server and given it back", func() bool {
+		return strings.HasSuffix(s.get(t, 2, k+"count"), " released") && s.get(t, 2, k+"lock") == ""
+	})
+	cancel()
+	if r := bounded.Receive(t, "the waiter", done); !errors.Is(r.Err, locks.ErrCancelled) || !errors.Is(r.Err, locks.ErrHeld) {
+		t.Errorf("Acquire: %v, want ErrCancelled and ErrHeld", r.Err)
+	}
+}
+
+// losing is a client of a server that loses the lock before its first confirmation.
+type losing struct {
+	*redis.Client
+	lock string
+	once sync.Once
+}
+
+func (l *losing) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	if fmt.Sprint(len(keys), " ", len(args)) == confirmScript {
+		l.once.Do(func() { l.Client.Del(ctx, l.lock) })
+	}
+	return l.Client.EvalSha(ctx, sha, keys, args...)
+}
+
+func TestMajorityMustConfirm(t *testing.T) {
+	t.Parallel()
+	s := startSet(t, 3, false)
+	prefix := space()
+	k := keyOf(prefix, "a")
+	second := &losing{Client: s.clients[1], lock: k + "lock"}
+	l := newRedlock(t, []redislock.Client{s.clients[0], second, s.clients[2]}, patient(prefix))
+	bounded.Release(t, bounded.Acquire(t, l, "warm"))
+	ahead := s.ahead(t, 0, k)
+	s.servers[2].Kill(t)
+	lease := bounded.Acquire(t, l, "a")
+	token := lease.Token()
+	if token.Seq <= ahead+1 {
+		t.Errorf("the token is %d, which one server has confirmed, want a higher one of another round", token.Seq)
+	}
+	for i := range 2 {
+		if got, want := s.get(t, i, k+"count"), fmt.Sprint(token.Seq, " ", token.Holder); got != want {
+			t.Errorf("server %d has the counter %q, want %q", i+1, got, want)
+		}
+	}
+	bounded.Release(t, lease)
+}
+
+// The servers count the lease time from when they took the lock, which is after the
+// request was sent and long before its reply came.
+func TestTimeCountsFromBeforeTheRound(t *testing.T) {
+	t.Parallel()
+	s := startSet(t, 3, false)
+	prefix := space()
+	o := patient(prefix)
+	l, w := s.wiredRedlock(t, o)
+	warm(t, s, prefix, l, w)
+	const slow = 2 * time.Second
+	for _, n := range w.networks {
+		n.Latency(t, slow)
+	}
+	before := time.Now()
+	lease := bounded.Acquire(t, l, "a")
+	if got, most := lease.Deadline().Sub(before), locks.Validity(o.TTL)+slow/2; got > most {
+		t.Errorf("the deadline is %v after the request, want at most %v", got, most)
+	}
+	for _, n := range w.networks {
+		n.Heal(t)
+	}
+	bounded.Release(t, lease)
 }
 
 // No grant comes from replies that took the whole lease time.
