@@ -12,6 +12,22 @@
 // is the first step of a new holder, and Put, Delete and Update take the token
 // that the client gives, or fence.Number of a bare number.
 //
+// # Verification
+//
+// Order is all that a number can prove. With [Options.Verifiers] a store also asks
+// the lock service, before a write that would raise a mark is queued, whether its
+// token is the current grant: each Locker of this project is a fence.Verifier. That
+// refuses forged numbers, those of waiters, of released leases and of other locks,
+// those that a restored backup would let in, and grants that the service has lost.
+// The refusal is a *fence.RejectedError over fence.ErrUnverified, and
+// *fence.UnverifiedError beneath it tells why: the service says no, it does not
+// answer, or nobody knows the lineage. A write that does not raise the mark asks
+// nobody, and callers that bring one token at one time share a question.
+//
+// What was the current grant when the service answered may have ended when the
+// write is committed. That is harmless: its successor's token is higher, and order
+// decides.
+//
 // # Durability
 //
 // When Raise, Put, Delete or Update returns nil, what it wrote and the mark that
@@ -70,12 +86,19 @@
 //
 // # Caveats
 //
-// The first token binds a resource. Whoever comes first, or offers a huge
-// number, is believed, and tokens of another lineage are refused from then on.
+// The first token binds a resource: tokens of another lineage are refused from
+// then on. Without verification whoever comes first, or offers a huge number, is
+// believed.
 //
 // A file that is restored from a backup, or repaired with bbolt's tools, has old
-// marks: writers that were shut out since then are let in again.
+// marks: writers that were shut out since then are let in again, unless
+// verification is on. Even then the one whose token is the old mark is, until the
+// present holder raises it: let it do so before others may write.
 // [Options.AcceptLostCommit] does the same for one commit.
+//
+// Verification is no authentication. A refusal names the current grant, and whoever
+// offers that token is believed. While the lock service is away no new holder gets
+// in; the one whose mark is raised goes on.
 //
 // A copy of the file that is made while the store is open may be damaged. Close
 // the store first.

@@ -37,6 +37,9 @@ import (
 //     finds ctx.Err() as well. Options that the service cannot keep are errors.
 //     Passwords in addresses are never printed.
 //
+// A Locker should also be a fence.Verifier, as each of this project is, so that a
+// guarded resource can ask it whether a token is the current grant.
+//
 // Build leases with NewLease, or with a Group, which also owns their
 // goroutines.
 type Locker interface {

@@ -16,7 +16,7 @@
 //
 // Order is all that a number can prove. A forged number, or one that a restored
 // backup lets in again, is caught only by asking the lock service: see
-// [Verifier].
+// [Verifier], and Options.Verifiers of package fencedkv.
 //
 // A sequence number is never a floating-point number. Lua's tostring corrupts
 // numbers from 1e14 and JSON readers corrupt them from 2^53, so a Token travels
