@@ -123,3 +123,22 @@ func TestVerifyOfABackendThatDoesNotAnswer(t *testing.T) {
 	// A Backend from before there was a Verify.
 	verify(t, struct{ memlock.Backend }{memlock.NewServer(nil)}, func(*memlock.Locker, func()) {})
 }
+
+// The timer that ends a lease may be late.
+func TestALeaseThatHasRunOutIsNotVerified(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memlock.NewServer(nil)
+		tok, err := server.Take(t.Context(), memlock.Attempt{Name: "a", ID: "h", TTL: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 100 { // of the timers for this moment one may be the first
+			asked := time.NewTimer(time.Second)
+			<-asked.C
+			wantNot(t, server.Verify(t.Context(), "a", tok), fence.ErrNotGranted, fence.Token{})
+			if tok, err = server.Take(t.Context(), memlock.Attempt{Name: "a", ID: locks.NewHolder(), TTL: time.Second}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
