@@ -15,7 +15,13 @@ type Group struct {
 	work   int
 	idle   chan struct{} // closed when the group is closed and no work is left
 	quit   chan struct{} // closed by Close
+
+	resting int         // goroutines that wait for the next call of Go
+	next    chan func() // for them; closed by Close
 }
+
+// maxResting bounds the goroutines that Go keeps for later.
+const maxResting = 8
 
 // Begin is the first step of Acquire, TryAcquire and whatever else Close must
 // wait for. It returns the function that ends the call, or an error over
@@ -60,10 +66,40 @@ func (g *Group) Go(f func()) bool {
 		return false
 	}
 	g.work++
-	go func() {
-		defer g.leave(nil)
-		f()
-	}()
+	if g.resting > 0 {
+		g.resting--
+		g.next <- f
+	} else {
+		go g.run(f)
+	}
+	return true
+}
+
+// run runs f and what comes after it. The stack of a goroutine that has made one
+// request is large enough for the next, and to make a stack grow costs about as
+// much as to send a request.
+func (g *Group) run(f func()) {
+	for rest := true; rest; {
+		func() {
+			defer func() { rest = g.rest() }()
+			f()
+		}()
+		if rest {
+			f, rest = <-g.next
+		}
+	}
+}
+
+// rest ends a goroutine's work, and reports whether it may wait for more.
+func (g *Group) rest() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.work--
+	g.finish()
+	if g.closed || g.resting == maxResting {
+		return false
+	}
+	g.resting++
 	return true
 }
 
@@ -85,6 +121,8 @@ func (g *Group) Close(ctx context.Context) error {
 	if !g.closed {
 		g.closed = true
 		close(g.quit)
+		close(g.next)
+		g.resting = 0
 		g.finish()
 	}
 	var live []*Lease
@@ -122,6 +160,7 @@ func (g *Group) init() {
 		g.leases = make(map[*Lease]struct{})
 		g.idle = make(chan struct{})
 		g.quit = make(chan struct{})
+		g.next = make(chan func(), maxResting)
 	}
 }
 
