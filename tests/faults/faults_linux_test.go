@@ -158,8 +158,12 @@ func killServer(r *run) error {
 	return err
 }
 
+// late is by how much a reply is late before traffic is dropped, so that a lease that
+// counts from the reply is too long. No request takes it for lost yet.
+const late = ttl / 8
+
 // drop drops what is sent in a direction, for long. As by TCP it may arrive when
-// that has ended.
+// that has ended. A reply that is under way comes late, if it comes.
 func drop(d proxy.Direction) func(*run) error {
 	return func(r *run) error {
 		hole := func() error {
@@ -170,14 +174,19 @@ func drop(d proxy.Direction) func(*run) error {
 		}
 		var err error
 		switch r.moment.name {
-		case renewing:
-			err = r.pending(hole)
-		case waiting:
-			err = errors.Join(r.strikes(hole), r.begin())
+		case acquiring, renewing:
+			err = r.pending(func() error {
+				due := time.Now().Add(late)
+				err := hole()
+				<-time.After(time.Until(due))
+				return err
+			})
+		case releasing:
+			_ = hole()
+			err = r.begin()
+			_ = r.strikes(func() error { return nil })
 		default:
-			err = errors.Join(hole(), r.begin())
-			r.hit = time.Now()
-			r.succeed()
+			err = r.pending(hole)
 		}
 		r.lasts()
 		for _, w := range r.wires {
