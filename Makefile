@@ -95,6 +95,10 @@ device: ## every operation of a device fails, with every error
 damage: ## every bit of two small stores flipped, every two pages swapped; 25 minutes on two cores
 	cd tests && DAMAGE=full go test -v -timeout 0 ./damage
 
+.PHONY: faults
+faults: ## every fault at every moment for every Locker, as a matrix; 3 minutes
+	cd tests && FAULTS=all go test -v -count=1 -timeout 20m ./faults
+
 PROVE_TIME ?= 1m
 .PHONY: prove
 prove: ## processes that are stopped lose updates, and none with fencing: PROVE_TIME each; draws tests/prove/prove.svg
