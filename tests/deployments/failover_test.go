@@ -49,7 +49,13 @@ func TestAFailoverThatLosesGrantsGoesOnWithHigherNumbers(t *testing.T) {
 	}
 
 	successor := redisLocker(t, sentinelClient(t, s, nil), opts)
+	if err := successor.Verify(bounded.Context(t), "confirmed", confirmed.Token()); err != nil {
+		t.Errorf("verify a grant that the replica had confirmed: %v", err)
+	}
 	for _, lost := range last {
+		if err := successor.Verify(bounded.Context(t), lost.Name(), lost.Token()); !errors.Is(err, fence.ErrUnverified) {
+			t.Errorf("verify a forgotten grant: %v, want ErrUnverified", err)
+		}
 		next := bounded.Acquire(t, successor, lost.Name()) // the new master does not know that it is held
 		rises(t, lost.Token(), next.Token())
 		storeRefuses(t, lost.Token(), next.Token())
