@@ -236,7 +236,7 @@ type losing struct {
 
 func (l *losing) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	if fmt.Sprint(len(keys), " ", len(args)) == confirmScript {
-		l.once.Do(func() { l.Client.Del(ctx, l.lock) })
+		l.once.Do(func() { l.Del(ctx, l.lock) })
 	}
 	return l.Client.EvalSha(ctx, sha, keys, args...)
 }
