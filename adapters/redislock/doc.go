@@ -2,8 +2,9 @@
 // one: a primary found through Sentinel, or a Cluster.
 //
 // Choose it where Redis is there anyway and locks are taken often: an
-// uncontended Acquire is one round trip, and so is Release. Choose an adapter on
-// ZooKeeper or etcd where a lock must survive the loss of a server.
+// uncontended Acquire is one round trip, and so is Release. Where a lock must
+// survive the loss of a server choose an adapter on ZooKeeper or etcd, or [Redlock]
+// on several independent servers, for which see below.
 //
 // Most programs need two names: [New] with a client of their own, or [Dial].
 //
