@@ -38,8 +38,8 @@ type run struct {
 	over time.Time // it was over
 }
 
-// newRun makes the clients, and lets the victim and the service get used to each
-// other.
+// newRun makes the clients, and lets the peer and the service get used to each
+// other. Its run wants an end even if there is an error.
 func newRun(t *testing.T, s *service, m moment, f fault, store *fencedkv.Store, lock string) (*run, error) {
 	r := &run{t: t, service: s, moment: m, fault: f, lock: lock, ledger: &ledger{resource: store.Resource(lock)}}
 	a := s.access
@@ -50,10 +50,10 @@ func newRun(t *testing.T, s *service, m moment, f fault, store *fencedkv.Store, 
 	}
 	var err error
 	if r.peer, err = s.open(); err != nil {
-		return nil, err
+		return r, err
 	}
 	if err := r.warm(); err != nil {
-		return nil, fmt.Errorf("warm up: %w", err)
+		return r, fmt.Errorf("warm up: %w", err)
 	}
 	r.observer = observe(s, lock)
 	r.victim, err = startVictim(t, a, r.written)
