@@ -129,29 +129,36 @@ func (a *attempt) queue(ctx context.Context, try bool, seen *error) error {
 			return a.held(place.before)
 		}
 		*seen = a.held(place.before)
-		fired, err := a.s.watch(ctx, a.lock+"/"+place.before)
+		before := a.lock + "/" + place.before
+		w, err := a.s.watch(ctx, before)
 		if err != nil {
 			if a.again(ctx, err, seen) {
 				continue
 			}
 			return err
 		}
-		if fired == nil {
+		if w == nil {
 			continue
 		}
 		reread.Reset(a.s.negotiated())
+		fired := false
 		select {
-		case <-fired:
+		case <-w.fired:
+			fired = true
 		case <-reread.C:
 		case <-a.s.deadCh:
-			return a.s.dead
+			err = a.s.dead
 		case <-a.s.retiredCh:
-			return errRetired
+			err = errRetired
 		case <-ctx.Done():
 			if a.s.isAway() {
 				*seen = unreachable("acquire", a.name, a.s.away())
 			}
-			return ctx.Err()
+			err = ctx.Err()
+		}
+		a.s.unwatch(before, w, fired)
+		if err != nil {
+			return err
 		}
 	}
 }

@@ -158,23 +158,34 @@ func (s *session) check(ctx context.Context, paths []string) (missing int, err e
 	return -1, err
 }
 
-// watch returns a channel that is closed when the node changes or goes, or
-// when the session ends; nil if the node is not there. It reads the node to
-// set the watch: a watch set by exists would stay for ever on a node that is
-// gone. One watch serves all waiters of the session, because the library
-// cannot take one back.
-func (s *session) watch(ctx context.Context, path string) (<-chan struct{}, error) {
+// watched is a watch on a node. Its channel gets an event, and is then closed,
+// when the node changes or goes, or when the session ends. All waiters of the
+// session that watch the node share it, because the library cannot take a watch
+// back.
+type watched struct {
+	fired <-chan zk.Event
+
+	// Guarded by session.mu.
+	waiting int
+	left    bool // by its last waiter before it fired; a goroutine forgets it
+}
+
+// watch begins to watch a node; the caller must give the watch to unwatch. It
+// returns nil if the node is not there. It reads the node to set the watch: a
+// watch set by exists would stay for ever on a node that is gone.
+func (s *session) watch(ctx context.Context, path string) (*watched, error) {
 	s.mu.Lock()
-	fired, ok := s.watches[path]
-	s.mu.Unlock()
-	if ok {
-		return fired, nil
+	w := s.watches[path]
+	if w != nil {
+		w.waiting++
 	}
-	err := s.do(ctx, func(c *zk.Conn) error {
-		_, _, events, err := c.GetW(path)
-		if err == nil {
-			fired = s.addWatch(path, events)
-		}
+	s.mu.Unlock()
+	if w != nil {
+		return w, nil
+	}
+	var fired <-chan zk.Event
+	err := s.do(ctx, func(c *zk.Conn) (err error) {
+		_, _, fired, err = c.GetW(path)
 		return err
 	})
 	if errors.Is(err, zk.ErrNoNode) {
@@ -183,25 +194,36 @@ func (s *session) watch(ctx context.Context, path string) (<-chan struct{}, erro
 	if err != nil {
 		return nil, err
 	}
-	return fired, nil
+	w = &watched{fired: fired, waiting: 1}
+	s.mu.Lock()
+	s.watches[path] = w
+	s.mu.Unlock()
+	return w, nil
 }
 
-func (s *session) addWatch(path string, events <-chan zk.Event) chan struct{} {
-	fired := make(chan struct{})
+// unwatch ends a waiter's part in a watch. A watch that has not fired stays, for
+// whoever comes next.
+func (s *session) unwatch(path string, w *watched, fired bool) {
 	s.mu.Lock()
-	s.watches[path] = fired
+	w.waiting--
+	left := w.waiting == 0 && !fired && !w.left
+	w.left = w.left || left
 	s.mu.Unlock()
-	ended := func() {
-		<-events
-		s.mu.Lock()
-		if s.watches[path] == fired {
-			delete(s.watches, path)
-		}
-		s.mu.Unlock()
-		close(fired)
+	switch {
+	case fired:
+		s.forget(path, w)
+	case left:
+		s.goWork(func() {
+			<-w.fired
+			s.forget(path, w)
+		})
 	}
-	if !s.goWork(ended) {
-		close(fired)
+}
+
+func (s *session) forget(path string, w *watched) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.watches[path] == w {
+		delete(s.watches, path)
 	}
-	return fired
 }

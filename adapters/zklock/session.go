@@ -47,7 +47,7 @@ type session struct {
 	refs        int
 	members     map[*member]struct{}
 	lastBeat    time.Time
-	watches     map[string]chan struct{}
+	watches     map[string]*watched
 	root        *zk.Stat // see rootStat
 }
 
@@ -75,7 +75,7 @@ func openSession(config sessionConfig) (*session, error) {
 		awaySince: time.Now(),
 		authed:    config.auth == nil,
 		members:   make(map[*member]struct{}),
-		watches:   make(map[string]chan struct{}),
+		watches:   make(map[string]*watched),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	hosts := &hosts{over: s.isOver}

@@ -82,7 +82,7 @@ func TestAWaiterLeavesARetiredLease(t *testing.T) {
 	s := shared(t)
 	held := bounded.Try(t, s.dial(t, s.addr, s.long()), "a")
 	opts := s.long()
-	opts.RequestTimeout = 200 * time.Millisecond
+	opts.RequestTimeout = time.Second
 	l := s.counted(t, opts)
 	x := bounded.Try(t, l, "x")
 	waiter := s.wait(t, l, "a", 2)
