@@ -26,7 +26,7 @@ const (
 	// A lease lives on through every pause of a server.
 	ttl = 60 * time.Second
 	// A verifier gives up after this.
-	patience = 2 * time.Second
+	patience = 5 * time.Second
 )
 
 // client is a Locker and the Verifier that it is.
