@@ -130,6 +130,27 @@ func TestAQuestionEndsWithTheLastCallThatWaits(t *testing.T) {
 }
 
 func TestCloseEndsQuestions(t *testing.T) {
+	asked := make(chan struct{})
+	v := &testVerifier{before: func(ctx context.Context) {
+		close(asked)
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Second):
+			t.Error("the question goes on after Close has begun")
+		}
+	}}
+	s, err := fencedkv.Open(filepath.Join(t.TempDir(), "s.db"), &fencedkv.Options{Verifiers: []fence.Verifier{v}})
+	must(t, err)
+	result := make(chan error)
+	go func() { result <- s.Resource("r").Raise(t.Context(), token(5, "b")) }()
+	<-asked
+	closed := make(chan error)
+	go func() { closed <- s.Close() }()
+	wantIs(t, <-result, fencedkv.ErrClosed)
+	must(t, <-closed)
+}
+
+func TestCloseWaitsForVerifiers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := false
 		v := &testVerifier{before: func(ctx context.Context) {
@@ -146,6 +167,17 @@ func TestCloseEndsQuestions(t *testing.T) {
 		}
 		wantIs(t, waits.wait(), fencedkv.ErrClosed)
 	})
+}
+
+func TestATransactionThatIsTooLargeAsksNobody(t *testing.T) {
+	v := &testVerifier{}
+	s := openVerified(t, v)
+	claims := largeClaims(fencedkv.MaxTransaction/leastLargeClaim+1, "r")
+	err := s.Update(t.Context(), claims, func(context.Context, *fencedkv.MultiTx) error { return nil })
+	wantIs(t, err, fencedkv.ErrTooLarge)
+	if n := v.questions(); n != 0 {
+		t.Errorf("%d questions, want none", n)
+	}
 }
 
 func TestAnAnswerIsNotKept(t *testing.T) {
