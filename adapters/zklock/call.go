@@ -44,8 +44,33 @@ func (s *session) goWork(f func()) bool {
 	if s.stopping {
 		return false
 	}
-	s.work.Go(f)
+	if s.resting > 0 {
+		s.resting--
+		s.next <- f
+	} else {
+		s.work.Go(func() { s.works(f) })
+	}
 	return true
+}
+
+// maxResting bounds the goroutines that a session keeps for its next calls.
+const maxResting = 4
+
+// works runs f and what comes after it.
+func (s *session) works(f func()) {
+	for f != nil {
+		f()
+		s.mu.Lock()
+		rest := !s.stopping && s.resting < maxResting
+		if rest {
+			s.resting++
+		}
+		s.mu.Unlock()
+		if !rest {
+			return
+		}
+		f = <-s.next // nil when the session ends
+	}
 }
 
 // wait waits for the call; its error is errAway if ctx ends first.

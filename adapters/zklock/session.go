@@ -25,6 +25,7 @@ type session struct {
 	cancel context.CancelFunc
 	slots  chan struct{} // bounds the library's calls, which take no context
 	work   sync.WaitGroup
+	next   chan func()   // for goroutines that rest; closed when the session stops
 	done   chan struct{} // closed when nothing of the session is left
 
 	deadCh    chan struct{} // closed when it is dead
@@ -44,6 +45,7 @@ type session struct {
 	dead        error
 	retired     bool // gets no new grant, and ends when nobody refers to it
 	stopping    bool // its calls are over
+	resting     int  // goroutines that wait for next
 	refs        int
 	members     map[*member]struct{}
 	lastBeat    time.Time
@@ -67,6 +69,7 @@ func openSession(config sessionConfig) (*session, error) {
 	s := &session{
 		config:    config,
 		slots:     make(chan struct{}, maxCalls),
+		next:      make(chan func(), maxResting),
 		done:      make(chan struct{}),
 		deadCh:    make(chan struct{}),
 		retiredCh: make(chan struct{}),
@@ -305,6 +308,8 @@ func (s *session) sessionID() int64 {
 func (s *session) shutdown() {
 	s.mu.Lock()
 	s.stopping = true
+	close(s.next)
+	s.resting = 0
 	connected := s.connected
 	s.mu.Unlock()
 	if !connected {
