@@ -37,7 +37,7 @@
 // HOLDER of its grant.
 //
 // An ACL user needs those keys and channels and the commands EVAL, EVALSHA, GET,
-// MGET, SET, DEL, PEXPIRE, PTTL, TIME, ZADD, ZREM, ZRANGE, ZRANGEBYSCORE, ZRANK,
+// MGET, SET, DEL, EXISTS, PEXPIRE, PTTL, TIME, ZADD, ZREM, ZRANGE, ZRANGEBYSCORE, ZRANK,
 // ZSCORE, PUBLISH, SUBSCRIBE and PING; INFO is asked for and not needed, and
 // Options.WaitReplicas needs WAIT. A user without the channels waits by polling.
 //

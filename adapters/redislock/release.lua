@@ -7,13 +7,19 @@
 local grant = ARGV[1]
 local released = grant .. ' released'
 
-local stored = redis.call('MGET', lock, last)
+local stored = redis.call('MGET', KEYS[1], KEYS[2])
 if stored[1] ~= grant then
   -- A repeated release finds its own work done.
   return {stored[2] == released and 1 or 0, ''}
 end
-local untold = pass()
+local untold = ''
+if redis.call('EXISTS', KEYS[3]) == 1 then
+  -- include waiters.lua
+  untold = pass()
+else
+  redis.call('DEL', KEYS[1])
+end
 if stored[2] == grant then
-  redis.call('SET', last, released, 'KEEPTTL')
+  redis.call('SET', KEYS[2], released, 'KEEPTTL')
 end
 return {1, untold}

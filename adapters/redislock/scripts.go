@@ -27,16 +27,20 @@ var (
 	//go:embed verify.lua
 	verifyLua string
 
-	takeScript     = newScript(waitersLua + takeLua)
+	takeScript     = newScript(takeLua)
 	renewScript    = newScript(renewLua)
-	releaseScript  = newScript(waitersLua + releaseLua)
-	withdrawScript = newScript(waitersLua + withdrawLua)
+	releaseScript  = newScript(releaseLua)
+	withdrawScript = newScript(withdrawLua)
 	verifyScript   = newScript(verifyLua)
 )
 
 // newScript makes the script of a body that replies with an array. The script
 // adds its last argument, the number of the request, which own looks for.
+//
+// What the scripts share is where they need it, so that one which does not come
+// there does not make its functions: they are made anew each time that a script runs.
 func newScript(body string) *redis.Script {
+	body = strings.Replace(body, "-- include waiters.lua\n", waitersLua, 1)
 	return redis.NewScript("local function reply()\n" + body +
 		"\nend\nlocal array = reply()\narray[#array + 1] = ARGV[#ARGV]\nreturn array\n")
 }

@@ -6,6 +6,7 @@
 --
 -- Replies {1 if another has the lock, else 0, why a waiter could not be told or ''}.
 local id = ARGV[1]
+-- include waiters.lua
 
 -- In this order: a server out of memory refuses SET as a script's first write.
 leave(id)

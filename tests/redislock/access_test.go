@@ -66,7 +66,7 @@ func TestDialWithPassword(t *testing.T) {
 }
 
 // The commands and patterns that the package comment lists are enough.
-const rights = "~fencedkv:* resetchannels -@all +eval +evalsha +get +mget +set +del +pexpire +pttl +time " +
+const rights = "~fencedkv:* resetchannels -@all +eval +evalsha +get +mget +exists +set +del +pexpire +pttl +time " +
 	"+zadd +zrem +zrange +zrangebyscore +zrank +zscore +publish +subscribe +ping"
 
 func TestUserWithTheListedRightsCanLock(t *testing.T) {
