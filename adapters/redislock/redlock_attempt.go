@@ -11,6 +11,10 @@ import (
 	"github.com/fencedkv/fencedkv/locks"
 )
 
+// lastGrace is how long a failing Acquire waits for its own cleanup, so that with
+// healthy servers nothing is left when it returns.
+const lastGrace = 100 * time.Millisecond
+
 // redlockAttempt is one call of Acquire or TryAcquire. Its id becomes the holder
 // of the grant, and all its requests are idempotent by it. A round that has taken
 // something and not enough gives it back, and the next one has another id.
@@ -49,13 +53,13 @@ func (a *redlockAttempt) acquire() (*locks.Lease, error) {
 		case a.ctx.Err() != nil:
 			return nil, a.ended(seen)
 		case err != nil && hopeless(err):
-			a.withdraw(r.wakeup())
+			a.withdraw(r.wakeup(), lastGrace)
 			return nil, failure("acquire", a.name, err)
 		case err != nil:
 			seen = failure("acquire", a.name, err)
 			delay, pause = r.backOff(pause)
 		case r.pointless(o.errs):
-			a.withdraw(r.wakeup())
+			a.withdraw(r.wakeup(), lastGrace)
 			return nil, r.failure("acquire", a.name, o.errs)
 		default:
 			if o.taken() {
@@ -173,7 +177,7 @@ func (a *redlockAttempt) try() (*locks.Lease, error) {
 	}
 	// A waiter may have been told of what this attempt has had for a moment.
 	if o.taken() || o.late > 0 || len(o.errs) > 0 {
-		a.withdraw(r.wakeup())
+		a.withdraw(r.wakeup(), lastGrace)
 	}
 	if o.answered() >= r.majority() && len(o.granted) < r.majority() {
 		return nil, &locks.Error{Op: "acquire", Name: a.name, Kind: locks.ErrHeld}
@@ -219,7 +223,7 @@ func (a *redlockAttempt) lease(o outcome) (*locks.Lease, error) {
 // ended withdraws an attempt whose context is done and returns its error.
 func (a *redlockAttempt) ended(seen error) error {
 	// The last answer may have been on its way when the context ended.
-	if a.withdraw(a.redlock.wakeup()) {
+	if a.withdraw(a.redlock.wakeup(), lastGrace) {
 		seen = locks.ErrHeld
 	}
 	if a.caller.Err() == nil {
@@ -233,23 +237,25 @@ func (a *redlockAttempt) ended(seen error) error {
 func (a *redlockAttempt) startAnew() {
 	waiter := a.waiter
 	a.waiter = "" // it stays in its place
-	a.withdraw("")
+	a.withdraw("", a.redlock.nodeTimeout)
 	a.waiter = waiter
 	a.id = locks.NewHolder()
 }
 
 // withdraw removes what the servers may have of this attempt, and tells whether
-// another was seen to hold the lock on a majority. What a server does not confirm
-// in time is removed in the background. wakeup is the start of the channels to
+// another was seen to hold the lock on a majority. What the servers do not confirm
+// within grace is removed in the background. wakeup is the start of the channels to
 // wake the next waiter, or empty.
-func (a *redlockAttempt) withdraw(wakeup string) (held bool) {
+func (a *redlockAttempt) withdraw(wakeup string, grace time.Duration) (held bool) {
 	if !a.asked {
 		return false
 	}
 	a.asked = false
 	r, k, id, waiter := a.redlock, a.keys, a.id, a.waiter
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.caller), grace)
+	defer cancel()
 	h := 0
-	r.clean(a.name, r.nodes, func(ctx context.Context, n *node) (int64, error) {
+	r.clean(ctx, a.name, r.nodes, func(ctx context.Context, n *node) (int64, error) {
 		return r.releaseOn(ctx, n, k, id, waiter, true, wakeup)
 	}, func(rep reply[int64]) bool {
 		if rep.value == anothers {

@@ -103,7 +103,7 @@ func (h *redlockHold) release(ctx context.Context) error {
 	}
 	gone := 0
 	var errs []error
-	r.clean(h.name, left, func(ctx context.Context, n *node) (int64, error) {
+	r.clean(ctx, h.name, left, func(ctx context.Context, n *node) (int64, error) {
 		return r.releaseOn(ctx, n, h.keys, h.id, h.waiter, h.footing.unsure[n.index].Load(), r.wakeup())
 	}, func(rep reply[int64]) bool {
 		switch {
@@ -129,11 +129,11 @@ func (h *redlockHold) release(ctx context.Context) error {
 // release script says.
 type removal func(context.Context, *node) (int64, error)
 
-// clean sends a removal and hands on the replies until got returns false: see
-// gatherQuick. In the background it hears the others, and sends the request again
+// clean sends a removal and hands on the replies until got returns false or ctx has
+// ended: see gatherQuick. In the background it hears the others, and sends the request again
 // to servers that have not confirmed it, until they have or have forgotten by
 // themselves.
-func (r *Redlock) clean(name string, nodes []*node, remove removal, got func(reply[int64]) bool, open func(left int) bool) {
+func (r *Redlock) clean(ctx context.Context, name string, nodes []*node, remove removal, got func(reply[int64]) bool, open func(left int) bool) {
 	waiting := make(map[*node]bool)
 	for _, n := range nodes {
 		waiting[n] = true
@@ -144,11 +144,12 @@ func (r *Redlock) clean(name string, nodes []*node, remove removal, got func(rep
 		}
 		return true
 	}
-	ctx := context.Background()
 	begun := time.Now()
 	replies := broadcast(ctx, r, nodes, remove)
 	late := gatherQuick(ctx, r, nodes, replies, func(rep reply[int64]) bool { return heard(rep) && got(rep) }, open)
-	late = linger(r, begun, replies, late, heard)
+	if ctx.Err() == nil {
+		late = linger(r, begun, replies, late, heard)
+	}
 	if len(waiting) == 0 {
 		return
 	}
@@ -159,7 +160,7 @@ func (r *Redlock) clean(name string, nodes []*node, remove removal, got func(rep
 	}
 	r.group.Go(func() {
 		defer r.cleaning.Add(-1)
-		gather(ctx, r, replies, late, heard)
+		gather(context.Background(), r, replies, late, heard)
 		if len(waiting) > 0 {
 			r.cleanLater(name, waiting, remove)
 		}

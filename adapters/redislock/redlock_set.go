@@ -57,6 +57,7 @@ func (r *Redlock) ready(ctx context.Context) error {
 	}
 	fresh := fmt.Sprintf("%s/%d", rand.Text(), len(r.nodes))
 	var m motion
+	again := true
 	for range len(r.nodes) + 4 {
 		cards, away := r.introduce(ctx, m)
 		if err := twice(cards); err != nil {
@@ -65,6 +66,10 @@ func (r *Redlock) ready(ctx context.Context) error {
 		}
 		name, next, err := r.decide(cards, fresh)
 		switch {
+		case err != nil && again && slices.ContainsFunc(cards, func(c card) bool { return c.set != "" }):
+			// Its bids were there before that server joined it, but others may
+			// have been looked at before that.
+			m, again = motion{}, false
 		case err != nil:
 			return errors.Join(err, away)
 		case name == "":

@@ -20,7 +20,7 @@ func TestServerThatHangsHoldsUpNobody(t *testing.T) {
 	s := startSet(t, 3, false)
 	prefix := space()
 	k := keyOf(prefix, "a")
-	l := s.redlock(t, &redislock.RedlockOptions{Prefix: prefix, TTL: 10 * time.Minute, NodeTimeout: 500 * time.Millisecond})
+	l := s.redlock(t, &redislock.RedlockOptions{Prefix: prefix, TTL: 10 * time.Minute, NodeTimeout: 3 * time.Second})
 	held := bounded.Acquire(t, l, "held")
 	s.servers[0].Pause(t)
 	for range 5 {
@@ -59,7 +59,7 @@ func closeNow(t *testing.T, l locks.Locker) {
 func TestRenewalOutlastsAServerThatHangs(t *testing.T) {
 	t.Parallel()
 	s := startSet(t, 3, false)
-	l := s.redlock(t, &redislock.RedlockOptions{Prefix: space(), TTL: 3 * time.Second})
+	l := s.redlock(t, &redislock.RedlockOptions{Prefix: space(), TTL: 8 * time.Second, NodeTimeout: 2 * time.Second})
 	lease := bounded.Acquire(t, l, "a")
 	s.servers[0].Pause(t)
 	for range 4 { // longer than the lease time
@@ -76,7 +76,7 @@ func TestRenewalOutlastsAServerThatHangs(t *testing.T) {
 func TestCloseDoesNotWaitForAServerThatHangs(t *testing.T) {
 	t.Parallel()
 	s := startSet(t, 3, false)
-	l := s.redlock(t, &redislock.RedlockOptions{Prefix: space(), TTL: 10 * time.Minute, NodeTimeout: 500 * time.Millisecond})
+	l := s.redlock(t, &redislock.RedlockOptions{Prefix: space(), TTL: 10 * time.Minute, NodeTimeout: 3 * time.Second})
 	bounded.Acquire(t, l, "a")
 	s.servers[0].Pause(t)
 	bounded.Release(t, bounded.Acquire(t, l, "b"))
@@ -87,7 +87,7 @@ func TestCloseDoesNotWaitForAServerThatHangs(t *testing.T) {
 func TestNoMajorityIsUnreachable(t *testing.T) {
 	t.Parallel()
 	s := startSet(t, 3, true)
-	l := s.redlock(t, &redislock.RedlockOptions{Prefix: space(), TTL: time.Minute, NodeTimeout: 500 * time.Millisecond})
+	l := s.redlock(t, &redislock.RedlockOptions{Prefix: space(), TTL: time.Minute, NodeTimeout: 3 * time.Second})
 	bounded.Release(t, bounded.Acquire(t, l, "a"))
 	s.servers[0].Kill(t)
 	s.servers[1].Pause(t)

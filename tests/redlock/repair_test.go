@@ -23,7 +23,7 @@ func startRepairing(t *testing.T) *repairing {
 	t.Helper()
 	s := startSet(t, 3, false)
 	prefix := space()
-	l := s.redlock(t, &redislock.RedlockOptions{Prefix: prefix, TTL: 3 * time.Second, NodeTimeout: 700 * time.Millisecond})
+	l := s.redlock(t, &redislock.RedlockOptions{Prefix: prefix, TTL: 8 * time.Second, NodeTimeout: 2 * time.Second})
 	lease := bounded.Acquire(t, l, "a")
 	r := &repairing{s, lease, keyOf(prefix, "a")}
 	bounded.Eventually(t, "all servers have the lock", func() bool { return s.get(t, 2, r.key+"lock") == lease.Token().Holder })
@@ -96,7 +96,7 @@ func TestRenewalNeedsAMajority(t *testing.T) {
 	}
 	deadline := r.lease.Deadline()
 	bounded.Eventually(t, "the lease ends, or is renewed for longer", func() bool {
-		return r.lease.Context().Err() != nil || r.lease.Deadline().After(deadline.Add(2*time.Second))
+		return r.lease.Context().Err() != nil || r.lease.Deadline().After(deadline.Add(5*time.Second))
 	})
 	if err := context.Cause(r.lease.Context()); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("the lease ended with %v, want ErrLost", err)

@@ -70,7 +70,7 @@ func TestClientsOfOneSetHaveOneLineage(t *testing.T) {
 		lineages := make([]string, clients)
 		var all sync.WaitGroup
 		for i := range clients { // they come to new servers all at once
-			l := s.redlock(t, &redislock.RedlockOptions{Prefix: prefix, TTL: 20 * time.Second})
+			l := s.redlock(t, &redislock.RedlockOptions{Prefix: prefix, TTL: time.Minute, NodeTimeout: 15 * time.Second})
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), bounded.Patience)
 				defer cancel()
@@ -104,7 +104,7 @@ func TestServersThatWereBidForAgree(t *testing.T) {
 	}
 	s.servers[0].Pause(t)
 	o := patient(prefix)
-	o.NodeTimeout = 300 * time.Millisecond
+	o.NodeTimeout = 3 * time.Second
 	l := s.redlock(t, o)
 	if _, err := l.TryAcquire(bounded.Context(t), "a"); !errors.Is(err, locks.ErrUnreachable) {
 		t.Errorf("TryAcquire while one of them is away: %v, want ErrUnreachable", err)

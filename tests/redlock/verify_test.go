@@ -75,7 +75,7 @@ func TestVerifierThatReachesNoMajoritySaysSo(t *testing.T) {
 	t.Parallel()
 	s := startSet(t, 3, true)
 	o := patient(space())
-	o.NodeTimeout = 500 * time.Millisecond
+	o.NodeTimeout = 3 * time.Second
 	l := s.redlock(t, o)
 	lease := bounded.Acquire(t, l, "a")
 	s.servers[0].Kill(t)

@@ -62,7 +62,7 @@ func TestMajorityWakesAWaiter(t *testing.T) {
 	s := startSet(t, 3, false)
 	prefix := space()
 	o := rarePolls(prefix)
-	o.NodeTimeout = time.Second
+	o.NodeTimeout = 3 * time.Second
 	holder, waiter := s.redlock(t, o), s.redlock(t, o)
 	lease := bounded.Acquire(t, holder, "a")
 	done := bounded.Queue(t, waiter, "a", func() bool { return s.queued(t, prefix) })
