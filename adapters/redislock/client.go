@@ -52,6 +52,18 @@ type router interface {
 	ReloadState(ctx context.Context)
 }
 
+// keepsDeadlines reports whether a request of the client ends with the deadline of
+// its context.
+func keepsDeadlines(c Client) bool {
+	switch c := c.(type) {
+	case *redis.Client:
+		return c.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		return c.Options().ContextTimeoutEnabled
+	}
+	return false
+}
+
 // reroute is for a request that has failed. The client reloads in the
 // background, a few times a second at most.
 func (l *Locker) reroute(ctx context.Context) {

@@ -27,6 +27,8 @@ type Locker struct {
 	prefix         string
 	ttl            time.Duration
 	requestTimeout time.Duration
+	keepsDeadlines bool        // the client does
+	slow           atomic.Bool // the server has not answered soon
 	claim          time.Duration
 	channels       string // begins the channels of all Lockers
 	replicas       int
@@ -77,6 +79,8 @@ func New(client Client, o *Options) (*Locker, error) {
 		prefix:         o.prefix(),
 		ttl:            o.ttl(),
 		requestTimeout: o.requestTimeout(),
+		// WAIT takes as long as the replicas do.
+		keepsDeadlines: keepsDeadlines(client) && o.waitReplicas() == 0,
 		claim:          o.claimTime(),
 		channels:       channelOf(o.prefix()),
 		replicas:       o.waitReplicas(),

@@ -4,27 +4,61 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/fencedkv/fencedkv/locks"
 )
 
-// call runs request within Options.RequestTimeout. A client may ignore its
-// context, so a request that is late is left to itself; the Locker's Close
-// waits for it.
+// soon is how long a request may keep the goroutine of its caller, and with that
+// how late the end of a context is noticed.
+const soon = 50 * time.Millisecond
+
+// call runs request within Options.RequestTimeout, which may run it twice: all
+// requests can be repeated.
+//
+// A client notices the end of a context at its deadline only, if at all. So a
+// request should have a goroutine of its own, which can be left to itself; the
+// Locker's Close waits for it. But to start one and wait for it takes as long as
+// half a request to a server that is near. As long as the server answers soon, and
+// the client keeps deadlines, there is none.
 func call[T any](ctx context.Context, l *Locker, request func(context.Context) (T, error)) (T, error) {
+	left := l.requestTimeout
+	if l.keepsDeadlines && !l.slow.Load() {
+		began := time.Now()
+		short, cancel := context.WithTimeout(ctx, min(soon, left))
+		value, err := request(short)
+		late := err != nil && short.Err() != nil && ctx.Err() == nil
+		cancel()
+		if err != nil && !late {
+			l.reroute(ctx)
+		}
+		if left -= time.Since(began); !late || left <= 0 {
+			return value, err
+		}
+		l.slow.Store(true)
+	}
+	return callAside(ctx, l, left, request)
+}
+
+// callAside is call with a goroutine for the request.
+func callAside[T any](ctx context.Context, l *Locker, left time.Duration, request func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, left)
 	done := make(chan result, 1)
 	started := l.group.Go(func() {
 		defer cancel()
+		began := time.Now()
 		value, err := request(ctx)
-		if err != nil {
+		switch {
+		case err != nil:
 			l.reroute(ctx)
+		case time.Since(began) < soon/2:
+			l.slow.Store(false)
 		}
 		done <- result{value, err}
 	})

@@ -348,3 +348,24 @@ func TestRenewalDoesNotTouchAnothersLock(t *testing.T) {
 		t.Errorf("another's lock runs out in %v, want what it was", left)
 	}
 }
+
+// A client without ContextTimeoutEnabled looks at no context while it reads.
+func TestClientThatKeepsNoDeadlineHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartRedis(t, nil)
+	client := redis.NewClient(&redis.Options{Addr: srv.Addr(), ReadTimeout: 2 * bounded.Patience})
+	t.Cleanup(func() { client.Close() })
+	l := newLocker(t, client, &redislock.Options{TTL: time.Minute, RequestTimeout: 200 * time.Millisecond})
+	bounded.Release(t, bounded.Acquire(t, l, "a"))
+
+	srv.Pause(t)
+	defer srv.Resume(t)
+	done := make(chan error, 1)
+	go func() {
+		_, err := l.TryAcquire(context.Background(), "a")
+		done <- err
+	}()
+	if err := bounded.Receive(t, "TryAcquire of a silent server", done); !errors.Is(err, locks.ErrUnreachable) {
+		t.Errorf("TryAcquire of a silent server: %v, want ErrUnreachable", err)
+	}
+}
