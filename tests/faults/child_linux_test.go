@@ -66,6 +66,8 @@ func play(text string) error {
 			c.mu.Unlock()
 		case doRelease:
 			c.tasks.Go(func() { c.tellErr(event{What: evReleased}, c.last().Release(context.Background())) })
+		case doStare:
+			c.tasks.Go(func() { c.stare(c.last()) })
 		case doWrite:
 			if lease := c.last(); lease != nil {
 				c.tell(event{What: evWrite, Lock: lease.Name(), Token: lease.Token().String(), Ended: true})
@@ -108,13 +110,9 @@ func (c *child) work(lease *locks.Lease) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	deadline := lease.Deadline()
-	for last := time.Now(); ; <-tick.C {
+	for ; ; <-tick.C {
 		at := time.Now()
 		ended := lease.Context().Err() != nil
-		if wallSince(at, last) > ttl {
-			c.tell(event{What: evWoke, At: at, Token: lease.Token().String(), Ended: ended})
-		}
-		last = at
 		if ended {
 			return
 		}
@@ -126,7 +124,23 @@ func (c *child) work(lease *locks.Lease) {
 	}
 }
 
-func wallSince(at, last time.Time) time.Duration { return at.Round(0).Sub(last.Round(0)) }
+// stare looks at the lease without a pause. It looks again the moment the process
+// wakes, before the runtime has seen that timers have run out.
+func (c *child) stare(lease *locks.Lease) {
+	c.tell(event{What: evStares})
+	for last := time.Now().Round(0); ; { // the wall clock
+		at := time.Now().Round(0)
+		ended := lease.Context().Err() != nil
+		stopped := at.Sub(last) > ttl || ended && time.Since(last) > ttl // before the look, or in it
+		if stopped {
+			c.tell(event{What: evWoke, At: at, Token: lease.Token().String(), Ended: ended})
+		}
+		if stopped || ended {
+			return
+		}
+		last = at
+	}
+}
 
 // close ends everything and tells which goroutines have not ended with it.
 func (c *child) close() {

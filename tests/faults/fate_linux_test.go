@@ -11,16 +11,19 @@ const (
 	loses
 )
 
+// atLease reports whether the victim has a lease, at the moment, which it wants to
+// keep.
+func (r *run) atLease() bool { return r.moment.name == holding || r.moment.name == renewing }
+
 func (r *run) fate() fate {
-	atLease := r.moment.name == holding || r.moment.name == renewing
 	switch name := r.fault.name; {
 	case r.fault.brief:
 		return keeps
 	case r.fault.lost && !r.takesEntry():
 		return keeps
-	case r.fault.lost && atLease:
+	case r.fault.lost && r.atLease():
 		return loses
-	case atLease && (name == clientStopped || name == serverStopped || name == droppedUp || name == droppedDown || name == droppedBoth):
+	case r.atLease() && (name == clientStopped || name == serverStopped || name == droppedUp || name == droppedDown || name == droppedBoth):
 		return loses
 	}
 	return either

@@ -117,7 +117,11 @@ func (r *run) begin() error {
 }
 
 func stopClient(r *run) error {
-	if err := r.pending(r.victim.stop); err != nil {
+	stop := r.victim.stop
+	if r.atLease() {
+		stop = r.stopStaring
+	}
+	if err := r.pending(stop); err != nil {
 		return err
 	}
 	if _, _, err := r.next.granted(); err != nil {
@@ -125,6 +129,16 @@ func stopClient(r *run) error {
 	}
 	r.lasts()
 	return r.victim.goOn()
+}
+
+func (r *run) stopStaring() error {
+	if err := r.victim.order(order{Do: doStare}); err != nil {
+		return err
+	}
+	if _, err := r.victim.await(evStares, evEnded); err != nil {
+		return err
+	}
+	return r.victim.stop()
 }
 
 func killClient(r *run) error {

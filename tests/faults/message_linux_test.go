@@ -12,6 +12,7 @@ const (
 	doAcquire = "acquire" // the lock, and write with its token as long as the lease lasts
 	doCancel  = "cancel"  // the acquisition
 	doRelease = "release" // the lease
+	doStare   = "stare"   // at the lease without a pause, until it was stopped
 	doWrite   = "write"   // with the last token, whatever the lease says
 	doClose   = "close"   // the Locker, and end
 )
@@ -38,9 +39,10 @@ const (
 	evOpened   = "opened"
 	evAcquired = "acquired" // or not: Err
 	evRenewed  = "renewed"  // the deadline has moved
-	evWoke     = "woke"     // it did not look for longer than a lease lasts, and now it does
-	evWrite    = "write"    // it wants to
-	evEnded    = "ended"    // the lease's context
+	evStares   = "stares"
+	evWoke     = "woke"  // it was stopped for longer than a lease lasts, and has looked now
+	evWrite    = "write" // it wants to
+	evEnded    = "ended" // the lease's context
 	evReleased = "released"
 	evClosed   = "closed"
 )

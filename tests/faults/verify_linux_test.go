@@ -7,22 +7,25 @@ import (
 
 // verdict is what a cell has shown.
 type verdict struct {
-	errs   []error
-	margin time.Duration // between the signal and the service
-	told   bool          // there is a margin
-	stall  time.Duration // for how long a process did not run
+	errs    []error
+	certain bool          // no busy machine explains them
+	margin  time.Duration // between the signal and the service
+	told    bool          // there is a margin
+	stall   time.Duration // for how long a process did not run
 }
 
 // verify checks what was recorded.
 func (r *run) verify() (v verdict) {
 	v.errs = r.ledger.check(r.takesEntry() && r.fault.name == counterLost)
-	if r.victim == nil || r.grant == nil {
+	v.certain = len(v.errs) > 0
+	if r.grant == nil {
 		return v
 	}
 	fail := func(format string, args ...any) { v.errs = append(v.errs, fmt.Errorf(format, args...)) }
 	woke, wokeUp := r.victim.seen(evWoke)
 	if wokeUp && !woke.Ended {
 		fail("the victim woke after longer than its lease, and its first look at it found it good")
+		v.certain = true
 	}
 	ended, over := r.victim.seen(evEnded)
 	if !over || !ended.Lost {
@@ -47,9 +50,10 @@ func (r *run) verify() (v verdict) {
 	if look, late := r.ledger.lateLook(r.grant.Holder, freed); late {
 		fail("the victim found its lease good at %s, and the service had no such grant at %s",
 			look.looked.Format("05.000"), freed.Format("05.000"))
+		v.certain = true
 	}
 	if r.fault.name == clientStopped {
-		if (r.moment.name == holding || r.moment.name == renewing) && !wokeUp {
+		if r.atLease() && !wokeUp {
 			fail("the victim was not stopped for longer than its lease")
 		}
 		v.stall = 0
@@ -75,5 +79,5 @@ func (r *run) freed() time.Time {
 
 // excused reports whether the machine explains what went wrong.
 func (v verdict) excused() bool {
-	return v.stall > ttl/10 || v.told && v.margin < 0 && v.stall > -v.margin
+	return !v.certain && (v.stall > ttl/10 || v.told && v.margin < 0 && v.stall > -v.margin)
 }
