@@ -67,6 +67,21 @@ func TestFirstWritersAskOnceAtAnyMoment(t *testing.T) {
 	}
 }
 
+func TestWhoeverLookedBeforeTheRaiseAsksNobody(t *testing.T) {
+	v := &testVerifier{}
+	s := openVerified(t, v)
+	tok := token(5, "b")
+	v.grant("r", tok)
+	must(t, s.Resource("r").Raise(t.Context(), tok))
+	needed, err := s.AskLate(t.Context(), "r", tok)
+	if n := v.questions(); err != nil || needed || n != 1 {
+		t.Errorf("%d questions, the last one needed: %t, error %v; want the first one only", n, needed, err)
+	}
+	if needed, err := s.AskLate(t.Context(), "r", token(6, "c")); !needed || !errors.Is(err, fence.ErrNotGranted) {
+		t.Errorf("a higher token: needed %t, error %v, want that it is asked about and refused", needed, err)
+	}
+}
+
 func TestACallThatEndsTakesNoAnswerFromOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
@@ -214,11 +229,13 @@ func TestAnAnswerIsNotKept(t *testing.T) {
 func TestAVerifierCannotUseTheStore(t *testing.T) {
 	var s *fencedkv.Store
 	s = openVerified(t, verifierFunc(func(ctx context.Context, resource string, tok fence.Token) error {
-		if err := s.Resource(resource).Raise(ctx, tok); !errors.Is(err, fencedkv.ErrNested) {
-			t.Errorf("a write of the verifier: got %v, want ErrNested", err)
-		}
-		if err := s.Resource(resource).Raise(context.Background(), tok); !errors.Is(err, fencedkv.ErrNested) {
-			t.Errorf("a write with another context: got %v, want ErrNested", err)
+		for what, ctx := range map[string]context.Context{"its context": ctx, "another context": context.Background()} {
+			ctx, cancel := context.WithTimeout(ctx, time.Second) // it would wait for itself
+			defer cancel()
+			if err := s.Resource(resource).Raise(ctx, tok); !errors.Is(err, fencedkv.ErrNested) {
+				t.Errorf("a write of the verifier with %s: got %v, want ErrNested", what, err)
+				return nil
+			}
 		}
 		if err := s.Close(); !errors.Is(err, fencedkv.ErrNested) {
 			t.Errorf("Close: got %v, want ErrNested", err)
