@@ -17,7 +17,7 @@ test: ## everything
 	@$(STEP) unit $(MAKE) -s unit
 	@$(STEP) servers $(MAKE) -s servers
 	@$(STEP) demo $(MAKE) -s demo
-	@$(STEP) mutate $(MAKE) -s mutate
+	@$(STEP) mutate $(MAKE) -s mutate MUTATE_SAMPLE=100
 
 services: ## installs Redis, ZooKeeper and etcd, where they are missing
 	cd tests && go run ./servers/install
@@ -55,8 +55,9 @@ demo: ## the demonstration, as the README shows it
 kit-soak: ## the lock kit twenty times on each real server
 	cd tests && go test -race -count 20 -timeout 60m -run '^TestKit' ./redislock ./etcdlock ./zklock
 
-mutate: ## breaks one promise at a time and wants a red test for each
-	cd tests && go run ./cmd/mutate
+MUTATE_SAMPLE ?= 0
+mutate: ## breaks one promise at a time, or MUTATE_SAMPLE of them, and wants a red test for each
+	cd tests && go run ./cmd/mutate -sample $(MUTATE_SAMPLE)
 
 FUZZTIME ?= 30s
 fuzz: ## each fuzz test for FUZZTIME

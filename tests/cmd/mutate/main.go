@@ -4,7 +4,10 @@
 //
 // Usage, in the tests module:
 //
-//	go run ./cmd/mutate [-run SUBSTRING] [-jobs N]
+//	go run ./cmd/mutate [-run SUBSTRING] [-jobs N] [-sample N [-seed N]]
+//
+// With a sample so many of the patches are tried, chosen by the seed; each of the
+// others must apply.
 //
 // A patch starts with a header:
 //
@@ -22,9 +25,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,6 +49,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
 	only := flags.String("run", "", "take only patches whose file name contains this")
 	jobs := flags.Int("jobs", 2, "how many patches are tried at once")
+	sample := flags.Int("sample", 0, "how many patches are tried, chosen at random; 0: all")
+	seed := flags.Uint64("seed", 0, "of the choice; 0 takes one that is printed")
 	root := flags.String("root", "..", "the repository's root")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -69,6 +76,16 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 
 	intact := <-copies
+	if n := stale(ctx, intact, mutations, out); n > 0 {
+		return fmt.Errorf("%d patches do not apply", n)
+	}
+	if *sample > 0 && *sample < len(mutations) {
+		if *seed == 0 {
+			*seed = rand.Uint64()
+		}
+		fmt.Fprintf(out, "%d of %d patches, seed %d\n", *sample, len(mutations), *seed)
+		mutations = choose(mutations, *sample, *seed)
+	}
 	for _, group := range byPackage(mutations) {
 		if red, output, err := runTests(ctx, intact, group); err != nil || len(red) > 0 {
 			return fmt.Errorf("on the unbroken tree, %s in %s: red %v, %w\n%s",
@@ -99,6 +116,28 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("%d patches were not caught by the tests they name", survived)
 	}
 	return ctx.Err()
+}
+
+// stale prints the patches that do not apply and returns how many they are.
+func stale(ctx context.Context, root string, all []Mutation, out io.Writer) (n int) {
+	for _, m := range all {
+		if text, err := git(ctx, root, "apply", "--check", m.Patch); err != nil {
+			fmt.Fprintf(out, "%-9s %s: %v\n%s", "STALE", m.Name, err, text)
+			n++
+		}
+	}
+	return n
+}
+
+// choose returns n of the mutations, in their order.
+func choose(all []Mutation, n int, seed uint64) []Mutation {
+	order := rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:n]
+	slices.Sort(order)
+	var chosen []Mutation
+	for _, i := range order {
+		chosen = append(chosen, all[i])
+	}
+	return chosen
 }
 
 func orNone(err error) error {

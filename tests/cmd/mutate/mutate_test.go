@@ -64,6 +64,28 @@ func TestPatchIsCaughtOnlyByARedTest(t *testing.T) {
 	}
 }
 
+func TestSampleTriesSomeAndWantsAllToApply(t *testing.T) {
+	good := breaks("TestDouble/two", "return 3 * n")
+	patches := map[string]string{"one": good, "two": good, "three": good, "four": good}
+	sample := func() (string, error) {
+		var out strings.Builder
+		err := run(t.Context(), []string{"-root", repository(t, patches), "-jobs", "1", "-sample", "2", "-seed", "7"}, &out)
+		return out.String(), err
+	}
+	text, err := sample()
+	if err != nil || strings.Count(text, "caught") != 3 || !strings.Contains(text, "2 of 4 patches, seed 7") {
+		t.Errorf("a sample of 2: %v, and printed\n%s", err, text)
+	}
+	for name := range patches {
+		if !strings.Contains(text, name+".patch") { // it was not chosen
+			patches[name] = strings.Replace(good, "-\treturn 2", "-\treturn 5", 1)
+		}
+	}
+	if text, err := sample(); err == nil || strings.Count(text, "STALE") != 2 {
+		t.Errorf("a sample beside two patches that do not apply: %v, and printed\n%s", err, text)
+	}
+}
+
 func TestNamedTestMustBeGreenOnTheUnbrokenTree(t *testing.T) {
 	root := repository(t, map[string]string{"one": breaks("TestTriple", "return 3 * n")})
 	var out strings.Builder
