@@ -92,11 +92,12 @@ func (l *ledger) check(forgot bool) []error {
 func (l *ledger) checkWrites() (errs []error) {
 	var mark fence.Token
 	for _, w := range l.writes {
-		lower := mark.Seq != 0 && (w.token.Lineage != mark.Lineage || w.token.Seq < mark.Seq)
+		out := mark.Seq != 0 && (w.token.Lineage != mark.Lineage || w.token.Seq < mark.Seq ||
+			w.token.Seq == mark.Seq && w.token.Holder != mark.Holder)
 		switch {
-		case w.admitted && lower:
+		case w.admitted && out:
 			errs = append(errs, fmt.Errorf("the store admitted %v after %v", w.token, mark))
-		case !w.admitted && !lower:
+		case !w.admitted && !out:
 			errs = append(errs, fmt.Errorf("the store refused %v after %v", w.token, mark))
 		case w.admitted:
 			mark = w.token

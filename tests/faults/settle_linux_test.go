@@ -92,14 +92,7 @@ func (r *run) settleLease() error {
 	case r.fate() == loses:
 		return errors.New("its lease was renewed, although it must be lost")
 	}
-	has := func(ctx context.Context, name string) error {
-		has, err := r.service.has(ctx, name, r.grant.Holder)
-		if err == nil && !has {
-			err = errors.New("its lease was renewed, and the service does not have it")
-		}
-		return err
-	}
-	if err := r.byHand(has); err != nil {
+	if err := r.hasGrant(); err != nil {
 		return err
 	}
 	if err := release(r); err != nil {
@@ -108,6 +101,22 @@ func (r *run) settleLease() error {
 	e, err = r.victim.await(evReleased)
 	if err == nil && e.Err != "" {
 		err = errors.New("release: " + e.Err)
+	}
+	return err
+}
+
+// hasGrant demands that the service has the grant which the victim believes in.
+func (r *run) hasGrant() error {
+	has := false
+	err := within("the service tells whether it has the victim's grant", func() (bool, error) {
+		err := r.byHand(func(ctx context.Context, name string) (err error) {
+			has, err = r.service.has(ctx, name, r.grant.Holder)
+			return err
+		})
+		return err == nil, err
+	})
+	if err == nil && !has {
+		err = errors.New("its lease was renewed, and the service does not have it")
 	}
 	return err
 }
