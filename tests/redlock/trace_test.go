@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -162,17 +161,20 @@ func (p *tracePlayer) play(t *testing.T, first, n int) {
 		var before model.Node
 		for at, point := range p.trace() {
 			got := p.send(pipe, base, point.command)
-			lock, count := pipe.Get(ctx, base+"lock"), pipe.Get(ctx, base+"count")
-			gone := pipe.Exists(ctx, base+"gone"+id(1), base+"gone"+id(2), base+"gone"+id(3), base+"gone"+id(4))
+			kept := pipe.MGet(ctx, base+"lock", base+"count")
+			var gone *redis.IntCmd // what is shut out stays so, and is looked at once
+			if at == traceLength-1 {
+				gone = pipe.Exists(ctx, base+"gone"+id(1), base+"gone"+id(2), base+"gone"+id(3), base+"gone"+id(4))
+			}
 			was := before
 			before = point.after
 			check = append(check, func() string {
-				want := fmt.Sprint(replyText(point), "; ", nodeText(point.after))
-				real := fmt.Sprint(realReply(got, point.command), "; ", realNode(lock, count, gone))
+				want := fmt.Sprint(replyText(point), "; ", nodeText(point.after, gone != nil))
+				real := fmt.Sprint(realReply(got, point.command), "; ", realNode(kept, gone))
 				if real == want {
 					return ""
 				}
-				return fmt.Sprintf("trace %d, request %d, %+v, on %s:\n\tserver: %s\n\tmodel:  %s", i, at, point.command, nodeText(was), real, want)
+				return fmt.Sprintf("trace %d, request %d, %+v, on %s:\n\tserver: %s\n\tmodel:  %s", i, at, point.command, nodeText(was, true), real, want)
 			})
 		}
 		pipe.Del(ctx, base+"lock", base+"count", base+"gone"+id(1), base+"gone"+id(2), base+"gone"+id(3), base+"gone"+id(4))
@@ -247,7 +249,7 @@ func realReply(cmd *redis.Cmd, c model.Command) string {
 	return fmt.Sprint(reply[0])
 }
 
-func nodeText(n model.Node) string {
+func nodeText(n model.Node, withGone bool) string {
 	lock, count, gone := "free", "none", 0
 	if n.Owner != 0 {
 		lock = id(n.Owner)
@@ -258,18 +260,29 @@ func nodeText(n model.Node) string {
 			count += " released"
 		}
 	}
-	for i := range traceIDs {
-		gone += int(n.Gone >> i & 1)
+	text := fmt.Sprintf("lock %s, counter %s", lock, count)
+	if withGone {
+		for i := range traceIDs {
+			gone += int(n.Gone >> i & 1)
+		}
+		text += fmt.Sprintf(", %d shut out", gone)
 	}
-	return fmt.Sprintf("lock %s, counter %s, %d shut out", lock, count, gone)
+	return text
 }
 
-func realNode(lock, count *redis.StringCmd, gone *redis.IntCmd) string {
-	text := func(cmd *redis.StringCmd, none string) string {
-		if cmd.Err() != nil {
-			return strings.Replace(cmd.Err().Error(), redis.Nil.Error(), none, 1)
-		}
-		return cmd.Val()
+func realNode(kept *redis.SliceCmd, gone *redis.IntCmd) string {
+	values := kept.Val()
+	if len(values) != 2 {
+		return fmt.Sprint("no answer: ", kept.Err())
 	}
-	return fmt.Sprintf("lock %s, counter %s, %d shut out", text(lock, "free"), text(count, "none"), gone.Val())
+	for i, none := range []string{"free", "none"} {
+		if values[i] == nil {
+			values[i] = none
+		}
+	}
+	text := fmt.Sprintf("lock %s, counter %s", values[0], values[1])
+	if gone != nil {
+		text += fmt.Sprintf(", %d shut out", gone.Val())
+	}
+	return text
 }
