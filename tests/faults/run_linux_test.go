@@ -72,7 +72,9 @@ func (r *run) warm() error {
 	}
 	r.ledger.granted("very first holder", lease.Token(), asked, time.Now())
 	deadline := lease.Deadline()
-	if err := within("its lease is renewed", func() (bool, error) { return lease.Deadline().After(deadline), nil }); err != nil {
+	if err := within("its lease is renewed, or ends", func() (bool, error) {
+		return lease.Deadline().After(deadline) || lease.Context().Err() != nil, nil
+	}); err != nil {
 		return err
 	}
 	return lease.Release(ctx)
