@@ -326,6 +326,9 @@ var defects = []defect{
 				return l.Locker.TryAcquire(ctx, strings.ToLower(name))
 			}
 		})},
+	{"a lock waits for the names below it",
+		[]string{"08/every-name"},
+		backend(waitBelow)},
 	{"the empty name is a lock",
 		[]string{"08/bad-names"},
 		locker(func(l *brokenLocker) {

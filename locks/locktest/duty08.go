@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -101,26 +102,32 @@ var names = []string{
 	strings.Repeat("n", locks.MaxName-1) + "m", strings.Repeat("\x00", locks.MaxName),
 }
 
+// everyName takes the names in both orders: a lock that waits for the names below
+// its own does so only if they are taken first.
 func everyName(k *kit) {
 	a, b := k.locker(k.long()), k.locker(k.long())
 	ctx, stop := k.patient()
 	defer stop()
-	var leases []*locks.Lease
-	for _, name := range names {
-		lease, err := a.TryAcquire(ctx, name)
-		if err != nil {
-			k.broken("TryAcquire of %.40q (%d bytes), with %d other names held: %v", name, len(name), len(leases), err)
+	backward := slices.Clone(names)
+	slices.Reverse(backward)
+	for _, names := range [][]string{names, backward} {
+		var leases []*locks.Lease
+		for _, name := range names {
+			lease, err := a.TryAcquire(ctx, name)
+			if err != nil {
+				k.broken("TryAcquire of %.40q (%d bytes), with %d other names held: %v", name, len(name), len(leases), err)
+			}
+			if lease.Name() != name {
+				k.broken("the lease of %.40q has the name %.40q", name, lease.Name())
+			}
+			leases = append(leases, lease)
 		}
-		if lease.Name() != name {
-			k.broken("the lease of %.40q has the name %.40q", name, lease.Name())
+		for _, lease := range leases {
+			k.held(b, lease.Name())
 		}
-		leases = append(leases, lease)
-	}
-	for _, lease := range leases {
-		k.held(b, lease.Name())
-	}
-	for _, lease := range leases {
-		k.release(lease)
+		for _, lease := range leases {
+			k.release(lease)
+		}
 	}
 	for _, name := range names[:4] {
 		k.free(b, name)

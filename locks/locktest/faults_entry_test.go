@@ -3,6 +3,7 @@ package locktest_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -149,5 +150,23 @@ func releaseAnybody(n *wire.Net, b *broken) {
 			n.Server.Expire(name)
 		}
 		return err
+	}
+}
+
+// waitBelow finds a lock held while there is an entry of a name below its own, as
+// one does that looks for entries by the name as a prefix.
+func waitBelow(n *wire.Net, b *broken) {
+	var mu sync.Mutex
+	var taken []string
+	b.take = func(ctx context.Context, a memlock.Attempt) (fence.Token, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, other := range taken {
+			if strings.HasPrefix(other, a.Name+"/") && len(n.Server.Entries(other)) > 0 {
+				return fence.Token{}, locks.ErrHeld
+			}
+		}
+		taken = append(taken, a.Name)
+		return b.Backend.Take(ctx, a)
 	}
 }
