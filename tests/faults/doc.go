@@ -18,13 +18,15 @@
 //     moment at which the observer saw its grant gone, or the successor had the
 //     lock. A client that was stopped must know at its first look after it wakes.
 //   - Any other loss was signalled by the next renewal.
-//   - What outlasts the fault by its nature, such as a connection that is reset, has
-//     cost nobody the lock.
+//   - A fault that is over long before a lease, such as a connection that is reset,
+//     has cost nobody the lock.
 //   - After twice the TTL the service has no entry without an owner, and the lock can
 //     be taken again.
 //   - When the victim's Locker is closed, none of its process's goroutines is left.
 //
-// FAULTS=all runs all cells; else it is a sample, chosen by the flag -seed.
+// FAULTS=all runs all cells, and so does a flag -run with a slash in it, which then
+// selects: TestEveryFaultAtEveryMoment/etcdlock/reply_lost/waiting. Else it is a
+// sample, chosen by the flag -seed.
 //
 // # Caveats
 //
@@ -33,5 +35,7 @@
 //
 // On a busy machine a process may not run for longer than a margin is wide, and
 // then nobody can be told in time. Each process therefore measures for how long it
-// did not run, and a cell that this explains is repeated, twice at most.
+// did not run, and a cell that this may explain is repeated, four times at most. No
+// such pause explains numbers or writes out of order, or a look at a lease that says
+// it is good when it is not.
 package faults
