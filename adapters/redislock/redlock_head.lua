@@ -24,9 +24,11 @@ local function split(count)
 end
 
 -- The counter may be forgotten a day after its number read as time: from then on
--- the clock alone gives a higher one.
+-- the clock alone gives a higher one. A lease may be older than that when a
+-- renewal writes its number, and Redis deletes what expires in the past.
 local function store(key, number, id)
-  redis.call('SET', key, number .. ' ' .. id, 'PXAT', digits(math.floor(tonumber(number) / 1000) + DAY))
+  local from = math.max(tonumber(number), now())
+  redis.call('SET', key, number .. ' ' .. id, 'PXAT', digits(math.floor(from / 1000) + DAY))
 end
 
 -- Tells the longest waiting of the waiters that can be told to ask now, and the

@@ -7,9 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/fencedkv/fencedkv/adapters/redislock"
 	"github.com/fencedkv/fencedkv/locks"
 	"github.com/fencedkv/fencedkv/tests/internal/bounded"
+	"github.com/fencedkv/fencedkv/tests/servers"
 )
 
 // repairing is a held lock of which one server, the third, has lost something.
@@ -119,4 +122,36 @@ func TestRenewalBringsAServerIntoStep(t *testing.T) {
 	want := fmt.Sprint(token.Seq, " ", token.Holder)
 	bounded.Eventually(t, "its counter is the token", func() bool { return r.get(t, 2, r.key+"count") == want })
 	bounded.Release(t, r.lease)
+}
+
+// A counter is kept for a day after its number, and a lease may be older than that.
+func TestCounterOfAnOldLeaseIsKept(t *testing.T) {
+	t.Parallel()
+	client, base := newClient(t, servers.SharedRedis(t)), space()
+	script := redis.NewScript(readScripts(t).texts[renewScript])
+	token := time.Now().Add(-48 * time.Hour).UnixMicro()
+	for i, c := range []struct{ lock, count, want string }{
+		{"", fmt.Sprint(token, " me"), "repaired"},
+		{"me", fmt.Sprint(token, " me"), "renewed"},
+		{"me", fmt.Sprint(token-5, " me"), "renewed"},
+		{"me", "", "renewed"},
+	} {
+		key := fmt.Sprint(base, i)
+		for what, value := range map[string]string{"lock": c.lock, "count": c.count} {
+			if value != "" {
+				client.Set(t.Context(), key+what, value, time.Hour)
+			}
+		}
+		reply, err := script.Run(t.Context(), client, []string{key + "lock", key + "count", key + "gone"},
+			"me", token, time.Minute.Milliseconds(), 1, "request").Slice()
+		if err != nil || reply[0] != c.want {
+			t.Fatalf("lock %q, counter %q: %v, %v, want %s", c.lock, c.count, reply, err, c.want)
+		}
+		if got, want := client.Get(t.Context(), key+"count").Val(), fmt.Sprint(token, " me"); got != want {
+			t.Errorf("lock %q, counter %q: the counter is now %q, want %q", c.lock, c.count, got, want)
+		}
+		if left := client.PTTL(t.Context(), key+"count").Val(); left < 23*time.Hour {
+			t.Errorf("lock %q, counter %q: it is kept for %v, want a day", c.lock, c.count, left)
+		}
+	}
 }
