@@ -101,7 +101,7 @@ func (c *child) acquire(ctx context.Context, name string) {
 	c.tasks.Go(func() { c.work(lease) })
 	<-lease.Context().Done()
 	at := time.Now()
-	c.tellErr(event{What: evEnded, At: at, Token: lease.Token().String(), Deadline: lease.Deadline(), Stall: c.pulse.stall()},
+	c.tellErr(event{What: evEnded, At: at, Token: lease.Token().String(), Deadline: lease.Deadline(), Stall: c.pulse.stall(time.Now().Add(-ttl))},
 		context.Cause(lease.Context()))
 }
 
@@ -150,7 +150,7 @@ func (c *child) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience/2)
 	defer cancel()
 	err := c.locker.Close(ctx)
-	stall := c.pulse.stall()
+	stall := c.pulse.stall(time.Now().Add(-ttl))
 	c.tasks.Wait()
 	c.pulse.stop()
 	c.tellErr(event{What: evClosed, Left: leftovers(), Stall: stall}, err)

@@ -35,7 +35,7 @@
 //
 // On a busy machine a process may not run for longer than a margin is wide, and
 // then nobody can be told in time. Each process therefore measures for how long it
-// did not run, and a cell that this may explain is repeated, four times at most. No
+// did not run, the observer how long the service took to answer, and a cell that this may explain is repeated, four times at most. No
 // such pause explains numbers or writes out of order, or a look at a lease that says
 // it is good when it is not.
 package faults

@@ -130,15 +130,14 @@ func repeat(t *testing.T, s *service, m moment, f fault, store *fencedkv.Store, 
 	t.Helper()
 	for try := 1; ; try++ {
 		lock := fmt.Sprintf("%s-%s-%s-%d", s.Service, m.name, strings.ReplaceAll(f.name, " ", "-"), try)
+		begun := time.Now()
 		v := once(t, s, m, f, store, lock)
-		if !f.server || len(v.errs) > 0 {
-			v.stall = max(v.stall, running.stall())
-		}
+		v.stall = max(v.stall, running.stall(begun))
 		switch {
 		case len(v.errs) == 0:
 			return v
 		case try < tries && v.excused():
-			t.Logf("again, because a process did not run for %v: %v", v.stall, errors.Join(v.errs...))
+			t.Logf("again, because a process did not run, or the service not answer, for %v: %v", v.stall, errors.Join(v.errs...))
 			continue
 		}
 		t.Error(errors.Join(v.errs...))
@@ -167,6 +166,9 @@ func once(t *testing.T, s *service, m moment, f fault, store *fencedkv.Store, lo
 		v = r.verify()
 	} else if r.victim != nil {
 		err = fmt.Errorf("%w\nthe victim told:%s", err, r.victim.told())
+	}
+	if r.observer != nil && !f.harms(s) {
+		v.stall = max(v.stall, r.observer.slowest())
 	}
 	if err := errors.Join(err, r.end()); err != nil {
 		v.errs = append(v.errs, err)

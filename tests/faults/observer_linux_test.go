@@ -15,8 +15,8 @@ type observer struct {
 
 	mu     sync.Mutex
 	holder string
-	saw    bool      // it had the grant
-	gone   time.Time // when the first answer came that it has not
+	gone   time.Time     // when the first answer came that it has not
+	slow   time.Duration // what the slowest answer took
 }
 
 const observeEvery = 3 * time.Millisecond
@@ -45,25 +45,17 @@ func (o *observer) run(ctx context.Context) {
 		o.mu.Lock()
 		holder := o.holder
 		o.mu.Unlock()
-		if holder != "" {
-			asked, cancel := context.WithTimeout(ctx, ttl)
-			has, err := o.service.has(asked, o.lock, holder)
-			at := time.Now()
-			cancel()
-			o.mu.Lock()
-			switch {
-			case err != nil: // the service gives no answer
-			case has:
-				o.saw = true
-			default:
-				o.gone = at
-			}
-			over := !o.gone.IsZero()
-			o.mu.Unlock()
-			if over {
-				return
-			}
+		asked := time.Now()
+		limited, cancel := context.WithTimeout(ctx, ttl)
+		has, err := o.service.has(limited, o.lock, holder)
+		at := time.Now()
+		cancel()
+		o.mu.Lock()
+		if err == nil && !has && holder != "" && o.gone.IsZero() {
+			o.gone = at
 		}
+		o.slow = max(o.slow, at.Sub(asked))
+		o.mu.Unlock()
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -76,6 +68,13 @@ func (o *observer) goneAt() time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.gone
+}
+
+// slowest is how long the service took to answer at most.
+func (o *observer) slowest() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.slow
 }
 
 // end returns when the observer asks no more. It may wait for the service's answer.

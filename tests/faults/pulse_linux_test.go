@@ -7,19 +7,23 @@ import (
 
 // pulse measures for how long a process does not run.
 type pulse struct {
-	mu    sync.Mutex
-	beats []time.Time
-	end   chan struct{}
-	done  chan struct{}
+	mu     sync.Mutex
+	last   time.Time
+	stalls []stall
+	end    chan struct{}
+	done   chan struct{}
 }
 
-const (
-	pulseEvery = 5 * time.Millisecond
-	pulseKept  = 600 // three seconds
-)
+// stall is a time for which it did not run, until end.
+type stall struct {
+	end time.Time
+	d   time.Duration
+}
+
+const pulseEvery = 5 * time.Millisecond
 
 func newPulse() *pulse {
-	p := &pulse{beats: []time.Time{time.Now()}, end: make(chan struct{}), done: make(chan struct{})}
+	p := &pulse{last: time.Now(), end: make(chan struct{}), done: make(chan struct{})}
 	go p.run()
 	return p
 }
@@ -35,18 +39,24 @@ func (p *pulse) run() {
 		case <-tick.C:
 		}
 		p.mu.Lock()
-		p.beats = append(p.beats[max(0, len(p.beats)-pulseKept):], time.Now())
+		now := time.Now()
+		if d := now.Sub(p.last); d > 2*pulseEvery {
+			p.stalls = append(p.stalls, stall{now, d})
+		}
+		p.last = now
 		p.mu.Unlock()
 	}
 }
 
-// stall is the longest pause lately, one that lasts included.
-func (p *pulse) stall() time.Duration {
+// stall is the longest pause since then, one that lasts included.
+func (p *pulse) stall(since time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	longest := time.Since(p.beats[len(p.beats)-1])
-	for i, beat := range p.beats[1:] {
-		longest = max(longest, beat.Sub(p.beats[i]))
+	longest := max(time.Since(p.last), pulseEvery)
+	for _, s := range p.stalls {
+		if s.end.After(since) {
+			longest = max(longest, s.d)
+		}
 	}
 	return longest
 }

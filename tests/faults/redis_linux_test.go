@@ -16,8 +16,9 @@ import (
 
 func init() { logging.Disable() } // it prints every refused connection
 
-// kept makes a server that does not forget.
-var kept = &servers.RedisOptions{AppendOnly: true}
+// kept makes a server that does not forget when it is killed, and does not wait for
+// the disk.
+var kept = &servers.RedisOptions{Config: []string{"appendonly yes", "appendfsync no"}}
 
 func redisClient(t testing.TB, addr string) *redis.Client {
 	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, DialerRetries: 1})

@@ -134,10 +134,23 @@ func (r *run) arm(arm func(c *proxy.Counter, name string) (<-chan struct{}, func
 	return a
 }
 
-func (a *armed) await() error {
+// await returns when the victim's request has come on every wire.
+func (r *run) await(a *armed) error {
+	tick := time.NewTicker(pulseEvery)
+	defer tick.Stop()
+	patient := time.After(patience)
 	for _, met := range a.met {
-		if _, err := receive("the victim's request", met); err != nil {
-			return err
+		for come := false; !come; {
+			select {
+			case <-met:
+				come = true
+			case <-patient:
+				return fmt.Errorf("the victim's request has not come within %v", patience)
+			case <-tick.C:
+				if e, ended := r.victim.seen(evEnded); ended && r.atLease() {
+					return errors.New("the victim's lease ended before its request came: " + e.Err)
+				}
+			}
 		}
 	}
 	return nil

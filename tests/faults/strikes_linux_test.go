@@ -42,7 +42,7 @@ func (r *run) underWay(hold func(*proxy.Counter, string) (<-chan struct{}, func(
 	if err := r.begin(); err != nil {
 		return err
 	}
-	if err := a.await(); err != nil {
+	if err := r.await(a); err != nil {
 		return err
 	}
 	return r.strikes(do)
@@ -157,7 +157,7 @@ func loseReply(r *run) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	return errors.Join(a.await(), r.strikes(func() error { return nil }))
+	return errors.Join(r.await(a), r.strikes(func() error { return nil }))
 }
 
 // delay keeps the request back until the victim has given up and the successor has
@@ -171,7 +171,7 @@ func delay(r *run) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	if err := a.await(); err != nil {
+	if err := r.await(a); err != nil {
 		return err
 	}
 	_ = r.strikes(func() error { return nil })

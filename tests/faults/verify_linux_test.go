@@ -11,7 +11,7 @@ type verdict struct {
 	certain bool          // no busy machine explains them
 	margin  time.Duration // between the signal and the service
 	told    bool          // there is a margin
-	stall   time.Duration // for how long a process did not run
+	stall   time.Duration // for how long a process did not run, or the service not answer
 }
 
 // verify checks what was recorded.
