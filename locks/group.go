@@ -81,8 +81,10 @@ func (g *Group) Go(f func()) bool {
 func (g *Group) run(f func()) {
 	for rest := true; rest; {
 		func() {
-			defer func() { rest = g.rest() }()
+			lives := false // not after runtime.Goexit
+			defer func() { rest = g.rest(lives) }()
 			f()
+			lives = true
 		}()
 		if rest {
 			f, rest = <-g.next
@@ -90,13 +92,14 @@ func (g *Group) run(f func()) {
 	}
 }
 
-// rest ends a goroutine's work, and reports whether it may wait for more.
-func (g *Group) rest() bool {
+// rest ends the work of a goroutine, and reports whether it may wait for more, if
+// it lives.
+func (g *Group) rest(lives bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.work--
 	g.finish()
-	if g.closed || g.resting == maxResting {
+	if !lives || g.closed || g.resting == maxResting {
 		return false
 	}
 	g.resting++

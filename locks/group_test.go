@@ -69,6 +69,8 @@ func TestGrantThatArrivesDuringCloseIsGivenBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		g.Go(func() {}) // its goroutine waits for more until Close
+		synctest.Wait()
 		closed := make(chan error, 1)
 		go func() { closed <- g.Close(t.Context()) }()
 		<-g.Closing()
@@ -94,6 +96,24 @@ func TestGrantThatArrivesDuringCloseIsGivenBack(t *testing.T) {
 		end()
 		if err := <-closed; err != nil || !cleaned {
 			t.Errorf("Close = %v, cleanup done: %v", err, cleaned)
+		}
+	})
+}
+
+// A logger that fails a test from the work's goroutine ends it so.
+func TestWorkIsDoneAfterWorkThatEndedItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g locks.Group
+		g.Go(runtime.Goexit)
+		synctest.Wait()
+		done := false
+		g.Go(func() { done = true })
+		synctest.Wait()
+		if !done {
+			t.Error("Go took work that nobody does")
+		}
+		if err := g.Close(t.Context()); err != nil {
+			t.Errorf("Close = %v", err)
 		}
 	})
 }

@@ -29,6 +29,9 @@ func call[T any](ctx context.Context, l *Locker, request func(context.Context) (
 		began := time.Now()
 		short, cancel := context.WithTimeout(ctx, min(soon, left))
 		value, err := request(short)
+		if err != nil {
+			overdue(short)
+		}
 		late := err != nil && short.Err() != nil && ctx.Err() == nil
 		cancel()
 		if err != nil && !late {
@@ -48,6 +51,7 @@ func callAside[T any](ctx context.Context, l *Locker, left time.Duration, reques
 		value T
 		err   error
 	}
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, left)
 	done := make(chan result, 1)
 	started := l.group.Go(func() {
@@ -68,6 +72,9 @@ func callAside[T any](ctx context.Context, l *Locker, left time.Duration, reques
 	}
 	select {
 	case r := <-done:
+		if r.err != nil {
+			overdue(caller)
+		}
 		return r.value, r.err
 	case <-ctx.Done():
 	}
@@ -76,6 +83,14 @@ func callAside[T any](ctx context.Context, l *Locker, left time.Duration, reques
 		return r.value, r.err
 	default:
 		return *new(T), fmt.Errorf("no reply within %v: %w", l.requestTimeout, context.Cause(ctx))
+	}
+}
+
+// overdue waits for the end of a context whose deadline has passed. The timer of a
+// connection's deadline may be noticed before that of the context.
+func overdue(ctx context.Context) {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-ctx.Done()
 	}
 }
 

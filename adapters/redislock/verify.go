@@ -2,7 +2,6 @@ package redislock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -47,8 +46,7 @@ func (l *Locker) Verify(ctx context.Context, resource string, t fence.Token) err
 	})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		err = &locks.Error{Op: "verify", Name: resource, Kind: locks.ErrCancelled, Err: errors.Join(ctx.Err(), err)}
-		return refused(fence.ErrNoAnswer, fence.Token{}, err)
+		return refused(fence.ErrNoAnswer, fence.Token{}, locks.Unanswered(ctx, resource, err))
 	case err != nil:
 		return refused(fence.ErrNoAnswer, fence.Token{}, failure("verify", resource, err))
 	}

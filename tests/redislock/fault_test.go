@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -368,4 +369,58 @@ func TestClientThatKeepsNoDeadlineHoldsNobodyUp(t *testing.T) {
 	if err := bounded.Receive(t, "TryAcquire of a silent server", done); !errors.Is(err, locks.ErrUnreachable) {
 		t.Errorf("TryAcquire of a silent server: %v, want ErrUnreachable", err)
 	}
+}
+
+// The time of a first, short try is not the time of the request. A client that does
+// not try again by itself tells its end before the context does.
+func TestTryAcquireWaitsForRequestTimeout(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartRedis(t, nil)
+	client := redis.NewClient(&redis.Options{Addr: srv.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1, PoolSize: 100})
+	t.Cleanup(func() { client.Close() })
+	timeout := time.Second
+	for range 4 {
+		l := newLocker(t, client, &redislock.Options{TTL: time.Minute, RequestTimeout: timeout})
+		bounded.Release(t, bounded.Acquire(t, l, "a"))
+		srv.Pause(t)
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				began := time.Now()
+				_, err := l.TryAcquire(context.Background(), "a")
+				if took := time.Since(began); !errors.Is(err, locks.ErrUnreachable) || took < timeout {
+					t.Errorf("TryAcquire of a silent server: %v after %v, want ErrUnreachable after %v", err, took, timeout)
+				}
+			})
+		}
+		all.Wait()
+		srv.Resume(t)
+		closeLocker(t, l)
+	}
+}
+
+// The same for the caller's own deadline.
+func TestDeadlineOfTheCallerIsNotSilenceOfTheServer(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartRedis(t, nil)
+	client := redis.NewClient(&redis.Options{Addr: srv.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1, PoolSize: 100})
+	t.Cleanup(func() { client.Close() })
+	l := newLocker(t, client, &redislock.Options{TTL: time.Minute})
+	bounded.Release(t, bounded.Acquire(t, l, "a"))
+	srv.Pause(t)
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			_, err := l.TryAcquire(ctx, "a")
+			for _, want := range []error{locks.ErrCancelled, context.DeadlineExceeded} {
+				if !errors.Is(err, want) {
+					t.Errorf("TryAcquire: %v, want it over %v", err, want)
+				}
+			}
+		})
+	}
+	all.Wait()
+	srv.Resume(t)
 }

@@ -129,11 +129,17 @@ func TestVerifyTellsSilenceFromRefusal(t *testing.T) {
 	if refused(t, "a silent server", err, fence.ErrNoAnswer); !errors.Is(err, locks.ErrUnreachable) {
 		t.Errorf("a silent server: %v, want it over ErrUnreachable", err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	why := errors.New("the caller's reason")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
 	err = l.Verify(ctx, "a", lease.Token())
-	if refused(t, "a cancelled caller", err, fence.ErrNoAnswer); !errors.Is(err, context.Canceled) || errors.Is(err, locks.ErrUnreachable) {
+	if refused(t, "a cancelled caller", err, fence.ErrNoAnswer); errors.Is(err, locks.ErrUnreachable) {
 		t.Errorf("a cancelled caller: %v, want it over context.Canceled only", err)
+	}
+	for _, want := range []error{locks.ErrCancelled, context.Canceled, why} {
+		if !errors.Is(err, want) {
+			t.Errorf("a cancelled caller: %v, want it over %v", err, want)
+		}
 	}
 	srv.Resume(t)
 	if err := l.Verify(bounded.Context(t), "a", lease.Token()); err != nil {
