@@ -52,10 +52,10 @@ func newRun(t *testing.T, s *service, m moment, f fault, store *fencedkv.Store, 
 	if r.peer, err = s.open(); err != nil {
 		return r, err
 	}
+	r.observer = observe(s, lock)
 	if err := r.warm(); err != nil {
 		return r, fmt.Errorf("warm up: %w", err)
 	}
-	r.observer = observe(s, lock)
 	r.victim, err = startVictim(t, a, r.written)
 	return r, err
 }
