@@ -50,7 +50,7 @@ type Redlock struct {
 	settling chan struct{}         // a lock that a context can interrupt
 
 	mu    sync.Mutex
-	cards []card // of the servers that were met
+	cards []card // of the servers that have told who they are
 
 	cleaning atomic.Int32 // removals that wait for servers
 }

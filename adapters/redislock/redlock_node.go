@@ -23,11 +23,11 @@ type node struct {
 	index   int
 	client  Client
 
-	met     atomic.Bool  // it has told who it is, and belongs to the set
-	hears   atomic.Bool  // its messages for waiters reach us
-	silent  atomic.Bool  // the last request that ended had no reply in time
-	pending atomic.Int32 // requests under way
-	strange atomic.Bool  // warned of
+	met     atomic.Pointer[string] // id of the server; nil: it has not told yet, or is not of the set
+	hears   atomic.Bool            // its messages for waiters reach us
+	silent  atomic.Bool            // the last request that ended had no reply in time
+	pending atomic.Int32           // requests under way
+	strange atomic.Bool            // warned of
 }
 
 // number is how messages count the servers.

@@ -56,15 +56,16 @@ type nodeAnswer struct {
 // takeOn sends a take to one server. waiter is empty for a caller that does not
 // wait.
 func (r *Redlock) takeOn(ctx context.Context, n *node, k redlockKeys, id string, sent, arrival time.Time, waiter string) (nodeAnswer, error) {
-	if err := n.meet(ctx); err != nil {
+	server, err := n.meet(ctx)
+	if err != nil {
 		return nodeAnswer{}, err
 	}
 	if !n.hears.Load() {
 		waiter = ""
 	}
-	keys := []string{k.lock(), k.count(), k.queue(), k.gone(id), k.set(), k.rest()}
+	keys := []string{k.lock(), k.count(), k.queue(), k.gone(id), k.set(), k.rest(), k.node()}
 	reply, err := n.run(ctx, redlockTake, keys, id, r.ttl.Milliseconds(), sent.Add(floorLead).UnixMicro(), floorBound.Microseconds(),
-		*r.set.Load(), waiter, arrival.UnixMicro(), (2 * r.ttl).Milliseconds(), r.rest.Milliseconds())
+		*r.set.Load(), waiter, arrival.UnixMicro(), (2 * r.ttl).Milliseconds(), r.rest.Milliseconds(), server)
 	if err != nil {
 		return nodeAnswer{}, err
 	}
@@ -77,6 +78,8 @@ func (n *node) parseTake(reply []any) (nodeAnswer, error) {
 	case len(reply) == 1 && reply[0] == "over":
 		a.status = "over"
 		return a, nil
+	case len(reply) == 1 && reply[0] == "another":
+		return a, n.another()
 	case len(reply) == 2 && reply[0] == "stranger":
 		return a, n.stranger(reply[1])
 	case len(reply) == 2 && reply[0] == "resting":
@@ -118,11 +121,15 @@ func (r *Redlock) confirmOn(ctx context.Context, n *node, k redlockKeys, id stri
 
 // renewOn returns "renewed", "repaired", "free", "other" or "lost": see the script.
 func (r *Redlock) renewOn(ctx context.Context, n *node, k redlockKeys, id string, token uint64, repair bool) (string, error) {
+	server, err := n.meet(ctx)
+	if err != nil {
+		return "", err
+	}
 	flag := 0
 	if repair {
 		flag = 1
 	}
-	reply, err := n.run(ctx, redlockRenew, []string{k.lock(), k.count(), k.gone(id)}, id, token, r.ttl.Milliseconds(), flag)
+	reply, err := n.run(ctx, redlockRenew, []string{k.lock(), k.count(), k.gone(id), k.node()}, id, token, r.ttl.Milliseconds(), flag, server)
 	if err != nil {
 		return "", err
 	}
@@ -132,6 +139,9 @@ func (r *Redlock) renewOn(ctx context.Context, n *node, k redlockKeys, id string
 	}
 	if !ok {
 		return "", fmt.Errorf("the renew script replied %s", shown(reply))
+	}
+	if status == "another" {
+		return "", n.another()
 	}
 	return status, nil
 }

@@ -142,7 +142,7 @@ func (r *Redlock) found(name string, cards []card) error {
 	for _, c := range cards {
 		if c.set == name {
 			r.cards = append(r.cards, c)
-			c.node.met.Store(true)
+			c.node.met.Store(&c.id)
 		}
 	}
 	return nil
@@ -212,12 +212,16 @@ func (n *node) look(ctx context.Context) (run string, err error) {
 	return fields["run_id"], nil
 }
 
+func (c card) same(other card) bool {
+	return c.id == other.id || c.run != "" && c.run == other.run
+}
+
 // twice returns an error over locks.ErrBadOption if two of the cards are of one
 // server.
 func twice(cards []card) error {
 	for i, a := range cards {
 		for _, b := range cards[:i] {
-			if a.id == b.id || a.run != "" && a.run == b.run {
+			if a.same(b) {
 				first, second := min(a.node.number(), b.node.number()), max(a.node.number(), b.node.number())
 				return badOption(fmt.Errorf("servers %d and %d are one; list each server once, because two databases "+
 					"of one server fail together", first, second))
@@ -225,42 +229,6 @@ func twice(cards []card) error {
 		}
 	}
 	return nil
-}
-
-// meet makes sure that the server belongs to the set. It costs nothing once it
-// has been met.
-func (n *node) meet(ctx context.Context) error {
-	r := n.redlock
-	if n.met.Load() {
-		return nil
-	}
-	c, err := n.introduce(ctx, motion{join: *r.set.Load()})
-	if err != nil {
-		return err
-	}
-	if c.set != *r.set.Load() {
-		return n.stranger(c.set)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.cards = append(slices.DeleteFunc(r.cards, func(old card) bool { return old.node == n }), c)
-	if err := twice(r.cards); err != nil {
-		r.misfit.Store(&err)
-		return err
-	}
-	n.met.Store(true)
-	return nil
-}
-
-// stranger is the error of a server of another set.
-func (n *node) stranger(set any) error {
-	n.met.Store(false)
-	err := badOption(fmt.Errorf("it belongs to the set %v and the others to %s; list the same servers in every client, "+
-		"or delete the key %q of a server that is to change sets", set, *n.redlock.set.Load(), n.redlock.setKeys().set()))
-	if n.strange.CompareAndSwap(false, true) {
-		n.redlock.log.Warn("redislock: a server is not used", "server", n.number(), "error", err)
-	}
-	return err
 }
 
 // failures joins the errors of servers into that of an operation, over

@@ -1,21 +1,22 @@
 -- Takes the lock on this node if it is free and numbers that, else counts the
 -- caller among the waiters.
 --
--- KEYS lock, count, queue, gone, set, rest
+-- KEYS lock, count, queue, gone, set, rest, node
 -- ARGV id of the attempt, TTL in ms, floor in us, bound in us, the set,
 --      id of the waiter (empty: does not wait), its arrival in us, patience in ms,
---      rest in ms
+--      rest in ms, id of the server that was met
 --
 -- Replies {'granted', number}, {'held', ms until it runs out or -1, rank},
 -- {'over'}: this attempt had the lock here, or was withdrawn,
 -- {'stranger', set}: this server belongs to another set,
+-- {'another'}: it is not the server that was met,
 -- {'resting', ms}: this server has forgotten, and what it forgot must run out,
 -- {'used up', counter}: the numbers are exhausted or not numbers.
 local lock, count, queue = KEYS[1], KEYS[2], KEYS[3]
 local id, ttl, floor, bound, set = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local waiter, arrival, patience = ARGV[6], ARGV[7], tonumber(ARGV[8])
 
-local known = redis.call('MGET', lock, count, KEYS[4], KEYS[5], KEYS[6])
+local known = redis.call('MGET', lock, count, KEYS[4], KEYS[5], KEYS[6], KEYS[7])
 local current, before, gone, mine, resting = known[1], known[2], known[3], known[4], known[5]
 
 if not mine then
@@ -25,6 +26,9 @@ if not mine then
 end
 if mine ~= set then
   return {'stranger', mine}
+end
+if known[6] ~= ARGV[10] then
+  return {'another'}
 end
 if resting then
   return {'resting', redis.call('PTTL', KEYS[6])}

@@ -91,12 +91,18 @@ type present struct {
 
 // readOn asks one server.
 func (r *Redlock) readOn(ctx context.Context, n *node, k redlockKeys, t fence.Token) (present, error) {
-	reply, err := n.run(ctx, redlockRead, []string{k.lock(), k.count()}, t.Holder, t.Seq)
+	server, err := n.meet(ctx)
+	if err != nil {
+		return present{}, err
+	}
+	reply, err := n.run(ctx, redlockRead, []string{k.lock(), k.count(), k.node()}, t.Holder, t.Seq, server)
 	switch {
 	case err != nil:
 		return present{}, err
 	case len(reply) == 1 && reply[0] == int64(1):
 		return present{same: true}, nil
+	case len(reply) == 1 && reply[0] == "another":
+		return present{}, n.another()
 	case len(reply) != 3 || reply[0] != int64(0):
 		return present{}, fmt.Errorf("the read script replied %s", shown(reply))
 	}

@@ -22,7 +22,7 @@ type copier struct {
 }
 
 func (c *copier) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	if len(keys) == 6 { // a take
+	if len(keys) == 7 { // a take
 		keys, args := slices.Clone(keys), slices.Clone(args)
 		c.mu.Lock()
 		c.takes = append(c.takes, func(ctx context.Context) (any, error) {

@@ -129,6 +129,7 @@ func TestCounterOfAnOldLeaseIsKept(t *testing.T) {
 	t.Parallel()
 	client, base := newClient(t, servers.SharedRedis(t)), space()
 	script := redis.NewScript(readScripts(t).texts[renewScript])
+	client.Set(t.Context(), base+"node", "one server", time.Hour)
 	token := time.Now().Add(-48 * time.Hour).UnixMicro()
 	for i, c := range []struct{ lock, count, want string }{
 		{"", fmt.Sprint(token, " me"), "repaired"},
@@ -142,8 +143,8 @@ func TestCounterOfAnOldLeaseIsKept(t *testing.T) {
 				client.Set(t.Context(), key+what, value, time.Hour)
 			}
 		}
-		reply, err := script.Run(t.Context(), client, []string{key + "lock", key + "count", key + "gone"},
-			"me", token, time.Minute.Milliseconds(), 1, "request").Slice()
+		reply, err := script.Run(t.Context(), client, []string{key + "lock", key + "count", key + "gone", base + "node"},
+			"me", token, time.Minute.Milliseconds(), 1, "one server", "request").Slice()
 		if err != nil || reply[0] != c.want {
 			t.Fatalf("lock %q, counter %q: %v, %v, want %s", c.lock, c.count, reply, err, c.want)
 		}

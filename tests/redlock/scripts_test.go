@@ -24,9 +24,9 @@ type scripts struct {
 
 // The scripts' numbers of keys and arguments.
 const (
-	takeScript    = "6 10"
+	takeScript    = "7 11"
 	confirmScript = "2 5"
-	renewScript   = "3 5"
+	renewScript   = "4 6"
 	releaseScript = "4 5"
 )
 

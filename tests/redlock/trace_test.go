@@ -78,7 +78,7 @@ func newTracePlayer(t *testing.T, random *rand.Rand) *tracePlayer {
 			t.Fatal(err)
 		}
 	}
-	if err := p.client.Set(t.Context(), p.prefix+"set", "one set", 0).Err(); err != nil {
+	if err := p.client.MSet(t.Context(), p.prefix+"set", "one set", p.prefix+"node", "one server").Err(); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -199,8 +199,8 @@ func (p *tracePlayer) send(pipe redis.Pipeliner, base string, c model.Command) *
 	switch c.Op {
 	case model.Take:
 		pipe.HSet(ctx, p.prefix+"clock", "s", c.Now/1e6, "us", c.Now%1e6)
-		return run(takeScript, []string{lock, count, base + "queue", gone, p.prefix + "set", p.prefix + "rest"},
-			me, hour, c.Floor, c.Bound, "one set", "", 0, hour, hour)
+		return run(takeScript, []string{lock, count, base + "queue", gone, p.prefix + "set", p.prefix + "rest", p.prefix + "node"},
+			me, hour, c.Floor, c.Bound, "one set", "", 0, hour, hour, "one server")
 	case model.Confirm:
 		return run(confirmScript, []string{lock, count}, me, c.Given, c.Token, hour)
 	case model.Renew, model.Repair:
@@ -208,7 +208,7 @@ func (p *tracePlayer) send(pipe redis.Pipeliner, base string, c model.Command) *
 		if c.Op == model.Repair {
 			repair = 1
 		}
-		return run(renewScript, []string{lock, count, gone}, me, c.Token, hour, repair)
+		return run(renewScript, []string{lock, count, gone, p.prefix + "node"}, me, c.Token, hour, repair, "one server")
 	case model.Release, model.Shut:
 		shut := int64(0)
 		if c.Op == model.Shut {
