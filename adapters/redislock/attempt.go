@@ -2,8 +2,10 @@ package redislock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
@@ -31,6 +33,10 @@ type attempt struct {
 	caller context.Context
 	ctx    context.Context // ends with caller or with the Locker
 	traces bool            // the server may have something of this attempt
+
+	// Copies of the take that were sent, and those that were answered.
+	sent     atomic.Int64
+	answered int64
 
 	arrival string // the place among the waiters, "0" until the server has told it
 	missed  bool   // its turn came and passed before it asked
@@ -154,10 +160,14 @@ func (a *attempt) ask(ctx context.Context, patience time.Duration) (ans answer, 
 	}
 	sent = time.Now()
 	ans, err = call(ctx, l, func(ctx context.Context) (answer, error) {
+		a.sent.Add(1)
 		return l.take(ctx, a.keys, a.id, a.arrival, patience)
 	})
 	if err != nil || patience > 0 || ans.status == "granted" {
 		a.traces = true
+	}
+	if err == nil {
+		a.answered++
 	}
 	return ans, sent, err
 }
@@ -174,7 +184,7 @@ func (a *attempt) lease(ans answer, sent time.Time) (*locks.Lease, error) {
 		RenewEvery:     l.ttl / 3,
 		RenewTimeout:   min(l.requestTimeout, l.ttl/3),
 		MaxHold:        l.options.maxHold(),
-		Release:        func(ctx context.Context) error { return l.release(ctx, a.keys, grant) },
+		Release:        func(ctx context.Context) error { return a.release(ctx, grant) },
 		ReleaseTimeout: l.requestTimeout,
 		ReleaseWindow:  l.ttl,
 		Warn: func(what string, err error) {
@@ -182,6 +192,19 @@ func (a *attempt) lease(ans answer, sent time.Time) (*locks.Lease, error) {
 		},
 	})
 	return lease, err
+}
+
+// release frees the lock. A copy of the take that was not answered may arrive later
+// than that, and is then to find that the attempt is over.
+func (a *attempt) release(ctx context.Context, grant string) error {
+	l := a.locker
+	err := l.release(ctx, a.keys, grant)
+	if known := err == nil || errors.Is(err, locks.ErrLost); known && a.sent.Load() > a.answered {
+		if _, err := l.withdraw(ctx, a.keys, a.id); err != nil {
+			l.log.Debug("redislock: late copies of a take are not shut out", "lock", a.name, "error", err)
+		}
+	}
+	return err
 }
 
 // ended withdraws an attempt whose context is done and returns its error.

@@ -30,7 +30,7 @@
 //	PREFIX:{NAME}:queue     zset    waiters by arrival, in          2 TTL after the last poll
 //	                                microseconds since 1970
 //	PREFIX:{NAME}:alive     zset    waiters by time when forgotten  the same
-//	PREFIX:{NAME}:gone:ID   string  empty; a withdrawn attempt      2 TTL + 1 min
+//	PREFIX:{NAME}:gone:ID   string  empty; an attempt that is over  2 TTL + 1 min
 //	PREFIX:wake:LOCKER      channel "ID", or "ID MS": to look in MS
 //
 // A waiter's ID is the name of its LOCKER, a dot and a count, and becomes the
@@ -88,9 +88,11 @@
 // would look have died with it, or are stopped, the next one's poll goes on.
 //
 // Some copy of a request may reach the server late, after a connection was lost.
-// Copies for the last grant and for withdrawn attempts are recognized and refused.
-// A copy older than that can take a free lock for nobody, until TTL is over, or
-// wait for nobody, which costs a claim time.
+// Copies for the last grant and for withdrawn attempts are recognized and refused,
+// and so are, after its release, those for a grant that this package had to ask for
+// again without an answer. A copy that the client library has made by itself, and
+// that comes after the next grant, can take a free lock for nobody, until TTL is
+// over, or wait for nobody, which costs a claim time.
 // A release whose reply was lost reports locks.ErrLost if the next holder had the
 // lock before the client asked again.
 //
