@@ -80,6 +80,8 @@ func TestGrantThatArrivesDuringCloseIsGivenBack(t *testing.T) {
 			t.Fatalf("Close returned %v while a call was under way", err)
 		default:
 		}
+		g.Go(func() {}) // and now it does not
+		synctest.Wait()
 		cleaned := false
 		if !g.Go(func() { time.Sleep(time.Second); cleaned = true }) {
 			t.Error("Go refused work of a call that is under way")
