@@ -440,3 +440,38 @@ func TestHiddenRecordIsNotDeletedUnseen(t *testing.T) {
 	wantIs(t, r.Delete(t.Context(), token(5000, "h"), b("key")), fencedkv.ErrCorrupt)
 	wantIs(t, r.Update(t.Context(), token(5000, "h"), func(_ context.Context, tx *fencedkv.Tx) error { return tx.Delete(b("key")) }), fencedkv.ErrCorrupt)
 }
+
+// TestListGoesOnFromTheMarkItEndedWith flips one bit of a name, which makes it the
+// one that a page of the list ended with: what lies between them must not be left out.
+func TestListGoesOnFromTheMarkItEndedWith(t *testing.T) {
+	const last, other = "r0255", "r0257" // the end of the first page; one bit apart
+	for long := range 30 {               // moves them within their leaf, and that is where it is searched for
+		tail := strings.Repeat("x", long)
+		path := filepath.Join(t.TempDir(), "store.db")
+		s, err := fencedkv.Open(path, nil)
+		must(t, err)
+		var claims []fencedkv.Claim
+		for i := range 1100 { // too many to be compared at Open
+			claims = append(claims, fencedkv.Claim{Resource: fmt.Sprintf("r%04d%s", i, tail), Token: token(34, "")})
+		}
+		must(t, s.Update(t.Context(), claims, func(context.Context, *fencedkv.MultiTx) error { return nil }))
+		must(t, s.Close())
+
+		content, err := os.ReadFile(path)
+		must(t, err)
+		if n := bytes.Count(content, b(other+tail)); n != 1 {
+			t.Fatalf("%s is there %d times, want once", other+tail, n)
+		}
+		must(t, os.WriteFile(path, bytes.Replace(content, b(other+tail), b(last+tail), 1), 0o600))
+		s, err = fencedkv.Open(path, nil)
+		must(t, err)
+		n := 0
+		for _, err = range s.Resources(t.Context()) {
+			n++
+		}
+		if !errors.Is(err, fencedkv.ErrCorrupt) {
+			t.Errorf("names of %d bytes: %d resources of %d, then %v, want ErrCorrupt", len(last+tail), n, len(claims), err)
+		}
+		must(t, s.Close())
+	}
+}

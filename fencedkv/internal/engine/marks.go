@@ -87,12 +87,16 @@ func (s *Snapshot) Marks(after string, n int) (page []Marked, err error) {
 		k, v, err := c.First()
 		if after != "" {
 			// Marks are never deleted, so what a page ended with is there.
-			k, _, err = c.Seek([]byte(after))
+			k, v, err = c.Seek([]byte(after))
 			switch {
 			case err != nil:
 				return err
 			case string(k) != after:
 				return s.damagedMark(after, "it was there and is missing")
+			}
+			// A flipped bit may have given another mark this name.
+			if _, err := s.decodeMark(after, v); err != nil {
+				return err
 			}
 			k, v, err = c.Next()
 		}
