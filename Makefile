@@ -53,7 +53,7 @@ demo: ## the demonstration, as the README shows it
 	go run ./cmd/fencedkv-demo
 
 kit-soak: ## the lock kit twenty times on each real server
-	cd tests && go test -race -count 20 -timeout 60m -run '^TestKit' ./redislock ./etcdlock ./zklock
+	cd tests && go test -race -count 20 -timeout 60m -run '^TestKit' ./redislock ./redlock ./etcdlock ./zklock
 
 MUTATE_SAMPLE ?= 0
 mutate: ## breaks one promise at a time, or MUTATE_SAMPLE of them, and wants a red test for each
