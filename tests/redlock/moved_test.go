@@ -68,15 +68,24 @@ func TestRenewalOfAServerThatIsReachedTwiceCountsOnce(t *testing.T) {
 	})
 	m.routes[1].to("127.0.0.1:1")
 	m.routes[2].to(m.servers[0].Addr())
-	if err := m.l.Verify(bounded.Context(t), "a", token); !errors.Is(err, fence.ErrNoAnswer) {
-		t.Errorf("Verify: %v, want ErrNoAnswer", err)
-	}
 	deadline := lease.Deadline()
 	bounded.Eventually(t, "the lease ends, or is renewed for longer", func() bool {
 		return lease.Context().Err() != nil || lease.Deadline().After(deadline.Add(4*time.Second))
 	})
 	if err := context.Cause(lease.Context()); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("the lease ended with %v, want ErrLost", err)
+	}
+	_ = lease.Release(t.Context())
+}
+
+func TestAnswerOfAServerThatIsReachedTwiceCountsOnce(t *testing.T) {
+	t.Parallel()
+	m := startMoved(t)
+	lease := bounded.Acquire(t, m.l, "a")
+	m.routes[1].to("127.0.0.1:1")
+	m.routes[2].to(m.servers[0].Addr())
+	if err := m.l.Verify(bounded.Context(t), "a", lease.Token()); !errors.Is(err, fence.ErrNoAnswer) {
+		t.Errorf("Verify: %v, want ErrNoAnswer", err)
 	}
 	_ = lease.Release(t.Context())
 }
@@ -93,4 +102,20 @@ func TestServersMayChangeAddresses(t *testing.T) {
 	bounded.Eventually(t, "a renewal", func() bool { return lease.Deadline().After(before) || lease.Context().Err() != nil })
 	bounded.Release(t, lease)
 	bounded.Release(t, bounded.Acquire(t, m.l, "b"))
+}
+
+// What a server says of itself when it is met is not for ever.
+func TestServerThatChangesSetsIsNotUsed(t *testing.T) {
+	t.Parallel()
+	m := startMoved(t)
+	for _, client := range m.clients[:2] {
+		client.Set(t.Context(), keyOf(m.prefix, "a")+"lock", "another", 0)
+	}
+	m.clients[2].Set(t.Context(), m.prefix+":redlock:set", "ANOTHER/3", 0)
+	if lease, err := m.l.TryAcquire(bounded.Context(t), "a"); !errors.Is(err, locks.ErrHeld) {
+		t.Errorf("TryAcquire: %v, %v, want ErrHeld", lease, err)
+	}
+	if got := m.get(t, 2, keyOf(m.prefix, "a")+"count"); got != "" {
+		t.Errorf("the server of another set has given the number %q", got)
+	}
 }
