@@ -53,10 +53,11 @@ func (r *run) verify() (v verdict) {
 		v.certain = true
 	}
 	if r.fault.name == clientStopped {
+		v.stall = 0
 		if r.atLease() && !wokeUp {
 			fail("the victim was not stopped for longer than its lease")
+			v.stall = ttl // it had ended before, and nothing was shown: again
 		}
-		v.stall = 0
 		return v
 	}
 	v.margin, v.told = freed.Round(0).Sub(ended.At), true
