@@ -25,6 +25,8 @@ var traceSeed = flag.Uint64("trace-seed", 0, "seed of the random traces; 0 is a 
 //   - renewals and repairs with tokens around the counter
 //   - releases, with and without shutting out late copies
 //   - the end of a lock's time, and the loss of a counter
+//
+// What the server keeps must have an end.
 const (
 	traces      = 10_000
 	traceLength = 12
@@ -163,14 +165,21 @@ func (p *tracePlayer) play(t *testing.T, first, n int) {
 			got := p.send(pipe, base, point.command)
 			kept := pipe.MGet(ctx, base+"lock", base+"count")
 			var gone *redis.IntCmd // what is shut out stays so, and is looked at once
+			var lasts []*redis.DurationCmd
 			if at == traceLength-1 {
 				gone = pipe.Exists(ctx, base+"gone"+id(1), base+"gone"+id(2), base+"gone"+id(3), base+"gone"+id(4))
+				lasts = append(lasts, pipe.PTTL(ctx, base+"lock"), pipe.PTTL(ctx, base+"count"))
 			}
 			was := before
 			before = point.after
 			check = append(check, func() string {
 				want := fmt.Sprint(replyText(point), "; ", nodeText(point.after, gone != nil))
 				real := fmt.Sprint(realReply(got, point.command), "; ", realNode(kept, gone))
+				for _, left := range lasts {
+					if left.Val() == -1 {
+						real += ", and keeps something for ever"
+					}
+				}
 				if real == want {
 					return ""
 				}
