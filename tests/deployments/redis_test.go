@@ -28,15 +28,22 @@ func redisUnderSentinels(t testing.TB) *deployment {
 		entries: func(t testing.TB, name string) []string {
 			return redisEntries(t, observer, redisKey(name))
 		},
-		killLeader: func(t testing.TB) { s.Members[s.Master(t)].Kill(t) },
-		name:       sameName,
+		killLeader: func(t testing.TB) {
+			master := s.Members[s.Master(t)]
+			replicated(t, master)
+			master.Kill(t)
+		},
+		name: sameName,
 	}
 	return d
 }
 
 func redisClusterWithReplicas(t testing.TB) *deployment {
 	c := servers.StartRedisCluster(t, &servers.ClusterOptions{Replicas: true})
-	return redisCluster(t, c, func(t testing.TB, victim *servers.Redis) { victim.Kill(t) })
+	return redisCluster(t, c, func(t testing.TB, victim *servers.Redis) {
+		replicated(t, victim)
+		victim.Kill(t)
+	})
 }
 
 func redisClusterOfMasters(t testing.TB) *deployment {
@@ -65,6 +72,27 @@ func redisCluster(t testing.TB, c *servers.RedisCluster, kill func(testing.TB, *
 			}
 		},
 	}
+}
+
+// replicated waits until the replica has what was written up to now. Redis does not:
+// a failover may forget a grant, which is another test.
+func replicated(t testing.TB, master *servers.Redis) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: master.Addr(), ContextTimeoutEnabled: true})
+	defer client.Close()
+	bounded.Eventually(t, "the replica has all writes", func() bool {
+		var confirmed *redis.Cmd
+		_, err := client.Pipelined(bounded.Context(t), func(p redis.Pipeliner) error {
+			p.FunctionFlush(t.Context()) // a write without a key
+			confirmed = p.Do(t.Context(), "WAIT", 1, 300)
+			return nil
+		})
+		if err != nil {
+			return false
+		}
+		n, err := confirmed.Int()
+		return err == nil && n == 1
+	})
 }
 
 // redlockServers lead all three, or none.
