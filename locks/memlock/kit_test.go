@@ -12,6 +12,6 @@ import (
 // address with a password in it.
 func TestKit(t *testing.T) {
 	locktest.Run(t, func(*testing.T) *locktest.Service {
-		return wire.Service(1500*time.Millisecond, wire.Wrap{})
+		return wire.Service(2500*time.Millisecond, wire.Wrap{})
 	})
 }
