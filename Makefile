@@ -17,7 +17,7 @@ test: ## everything
 	@$(STEP) unit $(MAKE) -s unit
 	@$(STEP) servers $(MAKE) -s servers
 	@$(STEP) demo $(MAKE) -s demo
-	@$(STEP) mutate $(MAKE) -s mutate MUTATE_SAMPLE=100
+	@$(STEP) mutate $(MAKE) -s mutate MUTATE_SAMPLE=60
 
 services: ## installs Redis, ZooKeeper and etcd, where they are missing
 	cd tests && go run ./servers/install
