@@ -17,7 +17,7 @@ test: ## everything
 	@$(STEP) unit $(MAKE) -s unit
 	@$(STEP) servers $(MAKE) -s servers
 	@$(STEP) demo $(MAKE) -s demo
-	@$(STEP) mutate $(MAKE) -s mutate MUTATE_SAMPLE=60
+	@$(STEP) mutate $(MAKE) -s mutate MUTATE_ONLY=store-
 
 services: ## installs Redis, ZooKeeper and etcd, where they are missing
 	cd tests && go run ./servers/install
@@ -56,8 +56,9 @@ kit-soak: ## the lock kit twenty times on each real server
 	cd tests && go test -race -count 20 -timeout 60m -run '^TestKit' ./redislock ./redlock ./etcdlock ./zklock
 
 MUTATE_SAMPLE ?= 0
-mutate: ## breaks one promise at a time, or MUTATE_SAMPLE of them, and wants a red test for each
-	cd tests && go run ./cmd/mutate -sample $(MUTATE_SAMPLE)
+MUTATE_ONLY ?=
+mutate: ## breaks one promise at a time (MUTATE_SAMPLE of them, MUTATE_ONLY with that in their names) and wants a red test for each
+	cd tests && go run ./cmd/mutate -sample $(MUTATE_SAMPLE) -run "$(MUTATE_ONLY)"
 
 FUZZTIME ?= 30s
 fuzz: ## each fuzz test for FUZZTIME
