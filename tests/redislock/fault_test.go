@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -119,32 +118,6 @@ func TestBlackHoleEndsTheLeaseBeforeTheServerFreesTheLock(t *testing.T) {
 		t.Errorf("the successor lost the lock: %v", context.Cause(next.Context()))
 	}
 	bounded.Release(t, next)
-}
-
-// A client that ignores contexts, which is go-redis' default, holds up nobody.
-func TestClientWithoutContextTimeoutsDoesNotHoldUpTheCaller(t *testing.T) {
-	t.Parallel()
-	srv := servers.StartRedis(t, nil)
-	client := redis.NewClient(&redis.Options{Addr: srv.Addr(), ReadTimeout: 10 * time.Minute})
-	t.Cleanup(func() { client.Close() })
-	l := newLocker(t, client, &redislock.Options{TTL: time.Minute, RequestTimeout: 100 * time.Millisecond})
-	bounded.Release(t, bounded.Acquire(t, l, "a"))
-	srv.Pause(t)
-	if _, err := l.TryAcquire(bounded.Context(t), "a"); !errors.Is(err, locks.ErrUnreachable) {
-		t.Errorf("TryAcquire: %v, want ErrUnreachable", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := bounded.Acquiring(ctx, l, "a")
-	cancel()
-	select {
-	case r := <-done:
-		if !errors.Is(r.Err, locks.ErrCancelled) {
-			t.Errorf("Acquire: %v, want ErrCancelled", r.Err)
-		}
-	case <-time.After(bounded.Patience):
-		t.Error("Acquire does not notice that its context has ended")
-	}
-	srv.Resume(t)
 }
 
 func TestAcquireOutlastsARestart(t *testing.T) {
@@ -348,79 +321,4 @@ func TestRenewalDoesNotTouchAnothersLock(t *testing.T) {
 	if left := client.PTTL(t.Context(), key(prefix, "a")+"lock").Val(); left < 50*time.Minute {
 		t.Errorf("another's lock runs out in %v, want what it was", left)
 	}
-}
-
-// A client without ContextTimeoutEnabled looks at no context while it reads.
-func TestClientThatKeepsNoDeadlineHoldsNobodyUp(t *testing.T) {
-	t.Parallel()
-	srv := servers.StartRedis(t, nil)
-	client := redis.NewClient(&redis.Options{Addr: srv.Addr(), ReadTimeout: 2 * bounded.Patience})
-	t.Cleanup(func() { client.Close() })
-	l := newLocker(t, client, &redislock.Options{TTL: time.Minute, RequestTimeout: 200 * time.Millisecond})
-	bounded.Release(t, bounded.Acquire(t, l, "a"))
-
-	srv.Pause(t)
-	defer srv.Resume(t)
-	done := make(chan error, 1)
-	go func() {
-		_, err := l.TryAcquire(context.Background(), "a")
-		done <- err
-	}()
-	if err := bounded.Receive(t, "TryAcquire of a silent server", done); !errors.Is(err, locks.ErrUnreachable) {
-		t.Errorf("TryAcquire of a silent server: %v, want ErrUnreachable", err)
-	}
-}
-
-// The time of a first, short try is not the time of the request. A client that does
-// not try again by itself tells its end before the context does.
-func TestTryAcquireWaitsForRequestTimeout(t *testing.T) {
-	t.Parallel()
-	srv := servers.StartRedis(t, nil)
-	client := redis.NewClient(&redis.Options{Addr: srv.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1, PoolSize: 100})
-	t.Cleanup(func() { client.Close() })
-	timeout := time.Second
-	for range 4 {
-		l := newLocker(t, client, &redislock.Options{TTL: time.Minute, RequestTimeout: timeout})
-		bounded.Release(t, bounded.Acquire(t, l, "a"))
-		srv.Pause(t)
-		var all sync.WaitGroup
-		for range 20 {
-			all.Go(func() {
-				began := time.Now()
-				_, err := l.TryAcquire(context.Background(), "a")
-				if took := time.Since(began); !errors.Is(err, locks.ErrUnreachable) || took < timeout {
-					t.Errorf("TryAcquire of a silent server: %v after %v, want ErrUnreachable after %v", err, took, timeout)
-				}
-			})
-		}
-		all.Wait()
-		srv.Resume(t)
-		closeLocker(t, l)
-	}
-}
-
-// The same for the caller's own deadline.
-func TestDeadlineOfTheCallerIsNotSilenceOfTheServer(t *testing.T) {
-	t.Parallel()
-	srv := servers.StartRedis(t, nil)
-	client := redis.NewClient(&redis.Options{Addr: srv.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1, PoolSize: 100})
-	t.Cleanup(func() { client.Close() })
-	l := newLocker(t, client, &redislock.Options{TTL: time.Minute})
-	bounded.Release(t, bounded.Acquire(t, l, "a"))
-	srv.Pause(t)
-	var all sync.WaitGroup
-	for range 100 {
-		all.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-			defer cancel()
-			_, err := l.TryAcquire(ctx, "a")
-			for _, want := range []error{locks.ErrCancelled, context.DeadlineExceeded} {
-				if !errors.Is(err, want) {
-					t.Errorf("TryAcquire: %v, want it over %v", err, want)
-				}
-			}
-		})
-	}
-	all.Wait()
-	srv.Resume(t)
 }
