@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -97,8 +98,10 @@ func TestRenewalNeedsAMajority(t *testing.T) {
 	t.Parallel()
 	r := startRepairing(t)
 	r.renewed(t) // so that none comes between
-	for _, client := range r.clients[:2] {
+	var written [2]func() []string
+	for i, client := range r.clients[:2] {
 		client.Del(t.Context(), r.key+"lock")
+		written[i] = events(t, client, r.key+"lock")
 	}
 	deadline := r.lease.Deadline()
 	bounded.Eventually(t, "the lease ends, or is renewed for longer", func() bool {
@@ -107,12 +110,44 @@ func TestRenewalNeedsAMajority(t *testing.T) {
 	if err := context.Cause(r.lease.Context()); !errors.Is(err, locks.ErrLost) {
 		t.Errorf("the lease ended with %v, want ErrLost", err)
 	}
-	for i := range 2 {
-		if got := r.get(t, i, r.key+"lock"); got != "" {
-			t.Errorf("server %d has the lock of %q again", i+1, got)
+	// The removal that follows the loss would hide it.
+	for i, happened := range written {
+		if all := happened(); slices.Contains(all, "set") {
+			t.Errorf("server %d had the lock again: %v", i+1, all)
 		}
 	}
 	_ = r.lease.Release(t.Context())
+}
+
+// events notes what happens to a key from now on, until it is asked.
+func events(t *testing.T, client *redis.Client, key string) (happened func() []string) {
+	t.Helper()
+	ctx := bounded.Context(t)
+	if err := client.ConfigSet(ctx, "notify-keyspace-events", "KA").Err(); err != nil {
+		t.Fatal(err)
+	}
+	channel := "__keyspace@0__:" + key
+	heard := client.Subscribe(ctx, channel)
+	t.Cleanup(func() { heard.Close() })
+	if _, err := heard.Receive(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return func() (all []string) {
+		const end = "asked"
+		if err := client.Publish(ctx, channel, end).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			m, err := heard.ReceiveMessage(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Payload == end {
+				return all
+			}
+			all = append(all, m.Payload)
+		}
+	}
 }
 
 // One that was late with its take has another number. The renewal brings it into
