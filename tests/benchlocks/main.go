@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
-	"runtime/pprof"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -41,30 +40,12 @@ func (c *command) Run(ctx context.Context) error {
 	if c.Seed == 0 {
 		c.Seed = rand.Uint64()
 	}
-	stop, err := profile(c.CPUProfile)
+	stop, err := measure.Profile(c.CPUProfile)
 	if err != nil {
 		return err
 	}
 	config := rivals.Config{Budget: budget, Seed: c.Seed, Only: c.Only, Who: c.Who}
 	return errors.Join(rivals.Run(ctx, config, os.Stdout), stop())
-}
-
-// profile begins a processor profile, which stop ends.
-func profile(path string) (stop func() error, err error) {
-	if path == "" {
-		return func() error { return nil }, nil
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return func() error {
-		pprof.StopCPUProfile()
-		return f.Close()
-	}, nil
 }
 
 func main() {

@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
-	"runtime/pprof"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -55,31 +54,13 @@ func (r *rivalsCommand) Run(ctx context.Context, c *commands) error {
 		return err
 	}
 	return c.within(func(dir string) error {
-		stop, err := profile(r.CPUProfile)
+		stop, err := measure.Profile(r.CPUProfile)
 		if err != nil {
 			return err
 		}
 		config := rivals.Config{Dir: dir, Budget: budget, Seed: c.Seed, Plot: r.Plot, Only: r.Only, Who: r.Who}
 		return errors.Join(rivals.Run(ctx, config, os.Stdout), stop())
 	})
-}
-
-// profile begins a processor profile, which stop ends.
-func profile(path string) (stop func() error, err error) {
-	if path == "" {
-		return func() error { return nil }, nil
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return func() error {
-		pprof.StopCPUProfile()
-		return f.Close()
-	}, nil
 }
 
 func (s *scaleCommand) Run(ctx context.Context, c *commands) error {
