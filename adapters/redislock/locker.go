@@ -125,21 +125,12 @@ func (l *Locker) TryAcquire(ctx context.Context, name string) (*locks.Lease, err
 	return a.try()
 }
 
-// begin checks what both ways to acquire check.
+// begin begins an attempt, of both ways to acquire.
 func (l *Locker) begin(ctx context.Context, name string) (*attempt, func(), error) {
-	if err := locks.CheckName(name); err != nil {
-		return nil, nil, err
-	}
-	end, err := l.group.Begin("acquire", name)
+	work, end, err := begin(ctx, l.ctx, &l.group, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if ctx.Err() != nil {
-		end()
-		return nil, nil, locks.Cancelled(ctx, name, nil)
-	}
-	work, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(l.ctx, cancel)
 	a := &attempt{
 		locker: l,
 		name:   name,
@@ -150,7 +141,26 @@ func (l *Locker) begin(ctx context.Context, name string) (*attempt, func(), erro
 
 		arrival: "0",
 	}
-	return a, func() { stop(); cancel(); end() }, nil
+	return a, end, nil
+}
+
+// begin checks what every attempt begins with. work ends with the caller's context
+// or with life, which is that of what the group belongs to; end ends both.
+func begin(caller, life context.Context, group *locks.Group, name string) (work context.Context, end func(), err error) {
+	if err := locks.CheckName(name); err != nil {
+		return nil, nil, err
+	}
+	leave, err := group.Begin("acquire", name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if caller.Err() != nil {
+		leave()
+		return nil, nil, locks.Cancelled(caller, name, nil)
+	}
+	work, cancel := context.WithCancel(caller)
+	stop := context.AfterFunc(life, cancel)
+	return work, func() { stop(); cancel(); leave() }, nil
 }
 
 // newID is unique per attempt, and names the Locker, which its messages reach.

@@ -188,21 +188,12 @@ func (r *Redlock) TryAcquire(ctx context.Context, name string) (*locks.Lease, er
 	return a.try()
 }
 
-// begin checks what both ways to acquire check.
+// begin begins an attempt, of both ways to acquire.
 func (r *Redlock) begin(ctx context.Context, name string) (*redlockAttempt, func(), error) {
-	if err := locks.CheckName(name); err != nil {
-		return nil, nil, err
-	}
-	end, err := r.group.Begin("acquire", name)
+	work, end, err := begin(ctx, r.ctx, &r.group, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if ctx.Err() != nil {
-		end()
-		return nil, nil, locks.Cancelled(ctx, name, nil)
-	}
-	work, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(r.ctx, cancel)
 	a := &redlockAttempt{
 		redlock: r,
 		name:    name,
@@ -211,7 +202,7 @@ func (r *Redlock) begin(ctx context.Context, name string) (*redlockAttempt, func
 		caller:  ctx,
 		ctx:     work,
 	}
-	return a, func() { stop(); cancel(); end() }, nil
+	return a, end, nil
 }
 
 // Close implements locks.Locker. Clients made by DialRedlock are closed when the
