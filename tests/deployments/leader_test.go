@@ -108,7 +108,9 @@ type grant struct {
 	told  bool // the holder before knew by then that it held the lock no more
 }
 
-// wait puts a client of its own behind the holder.
+// wait puts a client of its own behind the holder. Another grant of that client
+// shows that it has heard of its place by then: a fault before that would end
+// Acquire.
 func (d *deployment) wait(t testing.TB, name string, holder *locks.Lease) <-chan grant {
 	t.Helper()
 	ctx, l := bounded.Context(t), d.connect(t, nil, long)
@@ -118,6 +120,9 @@ func (d *deployment) wait(t testing.TB, name string, holder *locks.Lease) <-chan
 		granted <- grant{lease, err, time.Now(), holder.Context().Err() != nil}
 	}()
 	bounded.Eventually(t, "the waiter's entry", func() bool { return len(d.entries(t, name)) == 2 })
+	if err := bounded.Acquire(t, l, d.name(t, "beside "+name)).Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return granted
 }
 

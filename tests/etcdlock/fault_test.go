@@ -90,7 +90,7 @@ func TestWaiterQueuesAgainWhen(t *testing.T) {
 			s := shared(t)
 			held := bounded.Try(t, s.dial(t, s.addr, s.long()), "a")
 			b := s.counted(t, s.options())
-			waiter := s.wait(t, b, "a", 2)
+			waiter := s.waits(t, b, "a", 2)
 			own := s.entries(t, "a")[1]
 			forget(t, s, b, own)
 			bounded.Eventually(t, "the new entry", func() bool {

@@ -135,7 +135,7 @@ func TestTheRemovalOfAWaiterComparesBeforeItDeletes(t *testing.T) {
 	held := bounded.Acquire(t, l, "a")
 	ctx, cancel := context.WithCancel(t.Context())
 	waiter := bounded.Acquiring(ctx, l, "a")
-	bounded.Eventually(t, "it waits", func() bool { return slices.Contains(l.Counter.Requests(), pathWatch) })
+	bounded.Eventually(t, "it waits", l.watches)
 	cancel()
 	if r := bounded.Receive(t, "the waiter", waiter); r.Err == nil {
 		t.Error("a cancelled waiter got the lock")

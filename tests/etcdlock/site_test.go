@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"net/url"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -145,3 +146,14 @@ func (s *site) wait(t testing.TB, l locks.Locker, name string, n int) <-chan bou
 	t.Helper()
 	return bounded.Queue(t, l, name, func() bool { return len(s.entries(t, name)) == n })
 }
+
+// waits is wait for a client that knows its place when waits returns. A fault
+// that comes before the answer to its first request ends Acquire instead.
+func (s *site) waits(t testing.TB, l *counted, name string, n int) <-chan bounded.Result {
+	t.Helper()
+	waiter := s.wait(t, l, name, n)
+	bounded.Eventually(t, "the waiter's watch", l.watches)
+	return waiter
+}
+
+func (c *counted) watches() bool { return slices.Contains(c.Counter.Requests(), pathWatch) }

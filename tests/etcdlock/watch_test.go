@@ -85,7 +85,7 @@ func TestAWaiterLeavesARetiredLease(t *testing.T) {
 	opts.RequestTimeout = time.Second
 	l := s.counted(t, opts)
 	x := bounded.Try(t, l, "x")
-	waiter := s.wait(t, l, "a", 2)
+	waiter := s.waits(t, l, "a", 2)
 	old := s.entries(t, "a")[1].lease
 	l.Network.BlackHole(t, proxy.Both)
 	if err := x.Release(t.Context()); !errors.Is(err, locks.ErrUnreachable) {
