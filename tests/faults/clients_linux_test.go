@@ -82,5 +82,8 @@ func (r *run) countEntries() (int, error) {
 func (r *run) byHand(do func(ctx context.Context, name string) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return do(ctx, r.lock)
+	begun := time.Now()
+	err := do(ctx, r.lock)
+	r.outage = time.Since(begun)
+	return err
 }

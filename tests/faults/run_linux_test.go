@@ -34,8 +34,11 @@ type run struct {
 	next     *successor
 	observer *observer
 
-	hit  time.Time // the fault has happened, or begun
-	over time.Time // it was over
+	hit time.Time // the fault has happened, or begun
+	// outage is how long the operator was about it. Who loses a counter starts the
+	// service anew.
+	outage time.Duration
+	over   time.Time // it was over
 }
 
 // newRun makes the clients, and lets the peer and the service get used to each

@@ -34,6 +34,7 @@ func (r *run) verify() (v verdict) {
 	v.stall = ended.Stall
 	freed := r.freed()
 	if r.takesEntry() {
+		v.stall = max(v.stall, r.outage)
 		if ended.At.After(ended.Deadline) {
 			fail("the victim learned by the clock alone, at %s, that its entry had been taken away", ended.At.Format("05.000"))
 		}
