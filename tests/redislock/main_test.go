@@ -5,6 +5,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -15,7 +18,13 @@ import (
 	"github.com/fencedkv/fencedkv/tests/servers"
 )
 
-func TestMain(m *testing.M) { servers.Main(m) }
+func TestMain(m *testing.M) {
+	if addr, prefix, found := strings.Cut(os.Getenv(waiterEnv), " "); found {
+		fmt.Println(waitFor(addr, prefix))
+		return
+	}
+	servers.Main(m)
+}
 
 func newClient(t testing.TB, addr string) *redis.Client {
 	t.Helper()
