@@ -19,6 +19,7 @@ type entry struct {
 	name   string
 	holder string
 	key    key // no other entry's, from enter to leave
+	number int // the key's
 
 	// foreign: somebody else's key has this name.
 	foreign bool

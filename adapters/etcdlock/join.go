@@ -80,6 +80,7 @@ func (l *Locker) open(ctx context.Context) (*session, error) {
 		sent:    sent,
 		entries: make(map[*entry]struct{}),
 		used:    make(map[key]struct{}),
+		lowest:  make(map[string]int),
 		orphans: make(map[key]struct{}),
 	}
 	if got := time.Duration(granted.TTL) * time.Second; got != ttl {

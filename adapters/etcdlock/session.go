@@ -25,6 +25,7 @@ type session struct {
 	sent     time.Time // just before the last renewal was sent
 	entries  map[*entry]struct{}
 	used     map[key]struct{} // keys that no other entry may have
+	lowest   map[string]int   // by queue: all numbers below this one are used; 0 has no element
 	orphans  map[key]struct{}
 	retiring bool
 	over     error // why it can no longer be trusted
@@ -40,11 +41,12 @@ func (s *session) enter(e *entry, queue string) bool {
 	if s.retiring {
 		return false
 	}
-	for n := 0; ; n++ {
+	for n := s.lowest[queue]; ; n++ {
 		k := keyOf(queue, s.id, n)
 		if _, used := s.used[k]; !used {
-			e.s, e.key = s, k
+			e.s, e.key, e.number = s, k, n
 			s.used[k] = struct{}{}
+			s.lowest[queue] = n + 1
 			s.entries[e] = struct{}{}
 			return true
 		}
@@ -58,6 +60,12 @@ func (s *session) leave(e *entry) {
 	delete(s.entries, e)
 	if _, orphan := s.orphans[e.key]; !orphan && !e.foreign {
 		delete(s.used, e.key)
+		switch queue := e.key.queue(); {
+		case e.number == 0:
+			delete(s.lowest, queue)
+		case e.number < s.lowest[queue]:
+			s.lowest[queue] = e.number
+		}
 	}
 	ending := s.retiring || s.closing.Err() != nil
 	s.mu.Unlock()
