@@ -207,6 +207,15 @@ func writeFile(t *testing.T, path string, b []byte) {
 	}
 }
 
+// roomy maps 64 MiB at once where none are reserved: a commit that must map the
+// file anew waits there for every State.
+func roomy(o boltfile.Options) boltfile.Options {
+	if reservable {
+		return o
+	}
+	return boltfile.WithOps(o, boltfile.Ops{Reserve: func(*os.File, int64) int { return 64 << 20 }})
+}
+
 // unshared lets the file reserve no address space, so that no State is shared.
 func unshared(o boltfile.Options) boltfile.Options {
 	return boltfile.WithOps(o, boltfile.Ops{Reserve: func(*os.File, int64) int { return 0 }})

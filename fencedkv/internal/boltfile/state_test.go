@@ -155,7 +155,7 @@ func TestStatesAreDurable(t *testing.T) {
 }
 
 func TestStateKeepsWhatItShowsUntilItsRelease(t *testing.T) {
-	f := open(t, filepath.Join(t.TempDir(), "s.db"), boltfile.Options{Init: filled("0")})
+	f := open(t, filepath.Join(t.TempDir(), "s.db"), roomy(boltfile.Options{Init: filled("0")}))
 	f.DB().NoSync = true
 	var states []*user
 	for i := range 200 {
@@ -280,14 +280,14 @@ func TestStateThatIsOpenCanBeReadAfterTheFileHasFailed(t *testing.T) {
 
 func TestCloseWaitsForStatesAndForNoOtherReason(t *testing.T) {
 	var shown, end chan struct{}
-	f := open(t, filepath.Join(t.TempDir(), "s.db"), boltfile.Options{Init: filled("old"), Commit: func(tx *bolt.Tx) error {
+	f := open(t, filepath.Join(t.TempDir(), "s.db"), roomy(boltfile.Options{Init: filled("old"), Commit: func(tx *bolt.Tx) error {
 		err := tx.Commit()
 		if end != nil {
 			close(shown)
 			<-end
 		}
 		return err
-	}})
+	}}))
 	s := acquire(t, f)
 	mustPut(t, f, "id", "new") // s is no longer the one that is shared
 	shown, end = make(chan struct{}), make(chan struct{})
