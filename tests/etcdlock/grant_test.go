@@ -50,7 +50,9 @@ func TestAHandoverIsOneReleaseAndOneRead(t *testing.T) {
 	waiter := s.wait(t, b, "a", 2)
 	// The entry, the watch, and the read that shows that the watch missed nothing.
 	entered := []string{pathTxn, pathWatch, pathTxn}
-	bounded.Eventually(t, "the waiter's last request", func() bool { return len(b.Counter.Requests()) >= len(entered) })
+	bounded.Eventually(t, "the answer to the waiter's last request", func() bool {
+		return len(b.Counter.Requests()) >= len(entered) && b.Counter.Unanswered() == 0
+	})
 	if got := b.Counter.Requests(); !slices.Equal(got, entered) {
 		t.Errorf("requests of a waiter: %v, want %v", got, entered)
 	}

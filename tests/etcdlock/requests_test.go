@@ -195,7 +195,7 @@ func TestAHandoverCostsTheSameWith500Waiters(t *testing.T) {
 		}
 		return n
 	}
-	bounded.Eventually(t, "all wait", func() bool { return txns() == 1+2*waiters })
+	bounded.Eventually(t, "all wait", func() bool { return txns() == 1+2*waiters && counter.Unanswered() == 0 })
 
 	counter.Reset()
 	before := s.commits(t)

@@ -17,6 +17,7 @@ type Counter struct {
 	requests []string
 	setup    []string
 	trips    int
+	open     int // requests without a reply
 	conns    int
 	faults   []*fault // not yet met by a request
 	holds    []*fault // all that hold something, to release them at the end
@@ -81,6 +82,14 @@ func (c *Counter) RoundTrips() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.trips
+}
+
+// Unanswered is how many requests have had no reply yet, Setup aside. Of a stream
+// such as etcd's watch only the first reply counts.
+func (c *Counter) Unanswered() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open
 }
 
 // Connections is how many connections clients have made since the start; Reset
@@ -163,6 +172,9 @@ func (conn *counted) asked(u *unit) bool {
 			continue
 		}
 		c.requests = append(c.requests, m.name)
+		if _, again := conn.names[m.id]; !again {
+			c.open++
+		}
 		conn.names[m.id] = m.name
 		if !conn.inTrip {
 			conn.inTrip = true
@@ -202,7 +214,11 @@ func (conn *counted) answered(u *unit) bool {
 	c.mu.Lock()
 	for _, m := range u.messages {
 		conn.inTrip = false
-		name, f := conn.names[m.id], conn.waiting[m.id]
+		name, asked := conn.names[m.id]
+		if asked {
+			c.open--
+		}
+		f := conn.waiting[m.id]
 		delete(conn.names, m.id)
 		delete(conn.waiting, m.id)
 		before := conn.last[name]
@@ -231,6 +247,7 @@ func (conn *counted) ended() {
 	c := conn.counter
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.open -= len(conn.names)
 	for _, f := range conn.waiting {
 		c.faults = append(c.faults, f)
 	}

@@ -87,3 +87,36 @@ func TestEtcdReplyIsLostAfterTheTransaction(t *testing.T) {
 		t.Errorf("requests: %v, want %s in it", got, pathPut)
 	}
 }
+
+func TestEtcdRequestsWithoutAReplyAreCounted(t *testing.T) {
+	key := servers.Namespace(t)
+	c := proxy.CountEtcd(t, servers.SharedEtcd(t))
+	client := etcdClient(t, c.Addr())
+	if _, err := client.Get(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if n := c.Unanswered(); n != 0 {
+		t.Errorf("%d requests without a reply after the reply, want none", n)
+	}
+	held, letGo := c.HoldRequest(pathTxn)
+	done := make(chan error)
+	go func() {
+		_, err := client.Txn(t.Context()).Then(clientv3.OpPut(key, "x")).Commit()
+		done <- err
+	}()
+	waitFor(t, "the request", held)
+	if n := c.Unanswered(); n != 1 {
+		t.Errorf("%d requests without a reply while one is held, want 1", n)
+	}
+	letGo()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n := c.Unanswered(); n != 0 {
+		t.Errorf("%d requests without a reply in the end, want none", n)
+	}
+	<-client.Watch(t.Context(), key, clientv3.WithCreatedNotify())
+	if n := c.Unanswered(); n != 0 {
+		t.Errorf("%d requests without a reply while a watch stands, want none", n)
+	}
+}
