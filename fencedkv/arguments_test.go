@@ -141,6 +141,7 @@ func TestBadArgumentsAreTypedErrors(t *testing.T) {
 		"Store.Update, nil":     {s.Update(ctx, []fencedkv.Claim{{"r", tok}}, nil), "function"},
 		"Exclusive, nil":        {r.Exclusive(ctx, noLocker{}, nil), "function"},
 		"Exclusive, no locker":  {r.Exclusive(ctx, nil, func(context.Context, *fencedkv.Held) error { return nil }), "locker"},
+		"Exclusive, nil locker": {r.Exclusive(ctx, (*noLocker)(nil), func(context.Context, *fencedkv.Held) error { return nil }), "locker"},
 		"no claims":             {s.Update(ctx, nil, none), "claims"},
 		"duplicate claims":      {s.Update(ctx, []fencedkv.Claim{{"r", tok}, {"q", tok}, {"r", tok}}, none), "claims"},
 		"zero Resource, Get":    {get(&zero, b("k")), "resource"},

@@ -3,6 +3,7 @@ package fencedkv
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
@@ -85,6 +86,13 @@ var (
 	errNilContext = &ArgumentError{Argument: "context", Problem: "is nil; use context.Background"}
 	errNotOpen    = &ArgumentError{Argument: "store", Problem: "is not open; use Open"}
 )
+
+// isNil reports whether v is nil or a nil pointer, which a constructor returns with
+// an error.
+func isNil(v any) bool {
+	r := reflect.ValueOf(v)
+	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
+}
 
 // CorruptError says what is damaged. It unwraps to ErrCorrupt and Err.
 type CorruptError struct {

@@ -25,7 +25,7 @@ func (r *Resource) Exclusive(ctx context.Context, locker locks.Locker, fn func(c
 	switch {
 	case fn == nil:
 		return errNoFunction
-	case locker == nil:
+	case isNil(locker):
 		return &ArgumentError{Argument: "locker", Problem: "is nil"}
 	}
 	// The call as a whole is not one that Close waits for: fn may run for hours.

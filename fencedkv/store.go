@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/fencedkv/fencedkv/fencedkv/fence"
 	"github.com/fencedkv/fencedkv/fencedkv/internal/engine"
 )
 
@@ -40,7 +41,7 @@ func open(path string, o *Options, commit engine.CommitFunc) (*Store, error) {
 	if o.timeout() < 0 {
 		return nil, &ArgumentError{Argument: "Options.Timeout", Problem: fmt.Sprintf("is %v; it must not be negative", o.Timeout)}
 	}
-	if slices.Contains(o.verifiers(), nil) {
+	if slices.ContainsFunc(o.verifiers(), func(v fence.Verifier) bool { return isNil(v) }) {
 		return nil, &ArgumentError{Argument: "Options.Verifiers", Problem: "have a nil one; leave it out"}
 	}
 	e, err := engine.Open(path, engine.Options{

@@ -255,6 +255,8 @@ func TestHooksHearOfVerifications(t *testing.T) {
 }
 
 func TestVerifiersThatAreNilAreRefused(t *testing.T) {
-	_, err := fencedkv.Open(filepath.Join(t.TempDir(), "s.db"), &fencedkv.Options{Verifiers: []fence.Verifier{nil}})
-	wantIs(t, err, fencedkv.ErrArgument)
+	for _, none := range []fence.Verifier{nil, (*testVerifier)(nil)} {
+		_, err := fencedkv.Open(filepath.Join(t.TempDir(), "s.db"), &fencedkv.Options{Verifiers: []fence.Verifier{none}})
+		wantIs(t, err, fencedkv.ErrArgument)
+	}
 }

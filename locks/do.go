@@ -3,6 +3,7 @@ package locks
 import (
 	"context"
 	"errors"
+	"reflect"
 
 	"github.com/fencedkv/fencedkv/fencedkv/fence"
 )
@@ -18,7 +19,8 @@ import (
 // Do returns fn's error, joined with an error over ErrLost if the lease was lost
 // before fn returned, or with the error of the release.
 func Do(ctx context.Context, locker Locker, name string, fn func(ctx context.Context, lease *Lease) error) (err error) {
-	if locker == nil {
+	// Also the nil pointer that comes with an error of Dial which nobody looked at.
+	if v := reflect.ValueOf(locker); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return &Error{Op: "do", Name: name, Kind: ErrBadOption, Err: errors.New("the locker is nil")}
 	}
 	if ctx == nil {

@@ -227,8 +227,10 @@ func TestDoWithoutALeaseIsAnError(t *testing.T) {
 func TestDoRefusesNil(t *testing.T) {
 	var none context.Context
 	work := func(context.Context, *locks.Lease) error { return nil }
-	if err := locks.Do(t.Context(), nil, "jobs", work); !errors.Is(err, locks.ErrBadOption) {
-		t.Errorf("Do with a nil locker = %v, want ErrBadOption", err)
+	for _, locker := range []locks.Locker{nil, (*one)(nil)} {
+		if err := locks.Do(t.Context(), locker, "jobs", work); !errors.Is(err, locks.ErrBadOption) {
+			t.Errorf("Do with a nil %T = %v, want ErrBadOption", locker, err)
+		}
 	}
 	if err := locks.Do(none, &one{}, "jobs", work); !errors.Is(err, locks.ErrBadOption) {
 		t.Errorf("Do with a nil context = %v, want ErrBadOption", err)

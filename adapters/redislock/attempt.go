@@ -52,7 +52,11 @@ func (a *attempt) acquire() (*locks.Lease, error) {
 	var seen error
 	pause := l.options.retryMin()
 	for {
+		asked := time.Now()
 		ans, sent, err := a.ask(a.ctx, l.options.patience())
+		if seen == nil {
+			seen = a.unanswered(asked, err)
+		}
 		var delay time.Duration
 		switch {
 		case err == nil && ans.status == "granted" && time.Since(sent) < locks.Validity(l.ttl):
@@ -85,6 +89,15 @@ func (a *attempt) acquire() (*locks.Lease, error) {
 			return nil, a.ended(seen)
 		}
 	}
+}
+
+// unanswered is the error of a request that had no reply when the attempt ended, if
+// it had waited for longer than a server takes that is well.
+func (a *attempt) unanswered(asked time.Time, err error) error {
+	if err == nil || hopeless(err) || a.ctx.Err() == nil || time.Since(asked) < soon {
+		return nil
+	}
+	return failure("acquire", a.name, fmt.Errorf("no reply within %v", time.Since(asked).Round(time.Millisecond)))
 }
 
 // sleep waits for the delay or for the message that it is this attempt's turn.
@@ -136,6 +149,7 @@ func (a *attempt) try() (*locks.Lease, error) {
 	l := a.locker
 	ctx, cancel := context.WithTimeout(a.ctx, l.requestTimeout)
 	defer cancel()
+	asked := time.Now()
 	ans, sent, err := a.ask(ctx, 0)
 	switch {
 	case err == nil && ans.status == "granted" && time.Since(sent) < locks.Validity(l.ttl):
@@ -143,7 +157,7 @@ func (a *attempt) try() (*locks.Lease, error) {
 	case err == nil && ans.status == "held":
 		return nil, &locks.Error{Op: "acquire", Name: a.name, Kind: locks.ErrHeld}
 	case a.ctx.Err() != nil:
-		return nil, a.ended(nil)
+		return nil, a.ended(a.unanswered(asked, err))
 	case err == nil:
 		err = fmt.Errorf("the grant had run out before the reply came, after %v", time.Since(sent))
 	}

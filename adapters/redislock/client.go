@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"reflect"
+	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
@@ -43,6 +46,12 @@ type pipeliner interface {
 // cluster finds the node that has a key.
 type cluster interface {
 	MasterForKey(ctx context.Context, key string) (*redis.Client, error)
+}
+
+// isNil reports whether there is no client, or a nil pointer to one.
+func isNil(c Client) bool {
+	v := reflect.ValueOf(c)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // router is a client that remembers which server has which keys. It reloads
@@ -90,6 +99,9 @@ func Dial(address string, o *Options) (*Locker, error) {
 		return nil, badOption(errors.New("the address is not understood; use redis://user:password@host:port/database " +
 			"or rediss://..., with special characters of the password percent-encoded"))
 	}
+	if err := checkPort(opts); err != nil {
+		return nil, badOption(err)
+	}
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
@@ -104,6 +116,18 @@ func Dial(address string, o *Options) (*Locker, error) {
 	}
 	l.closeClient = client.Close
 	return l, nil
+}
+
+// checkPort refuses a port that no connection could ever be made to.
+func checkPort(opts *redis.Options) error {
+	if opts.Network == "unix" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(opts.Addr)
+	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 {
+		return errors.New("the port of the address is not a number from 1 to 65535; use redis://host:port")
+	}
+	return nil
 }
 
 // node returns what sends the pipelines for the keys of one lock.

@@ -3,6 +3,7 @@ package redislock_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,8 +14,19 @@ import (
 )
 
 func TestNilClientIsRefused(t *testing.T) {
-	if _, err := redislock.New(nil, nil); !errors.Is(err, locks.ErrBadOption) {
-		t.Errorf("New(nil): %v, want ErrBadOption", err)
+	for _, none := range []redislock.Client{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil)} {
+		if _, err := redislock.New(none, nil); !errors.Is(err, locks.ErrBadOption) {
+			t.Errorf("New of a nil %T: %v, want ErrBadOption", none, err)
+		}
+	}
+}
+
+func TestDialRefusesAPortThatIsNone(t *testing.T) {
+	for _, address := range []string{"redis://127.0.0.1:99999", "redis://u:secret@127.0.0.1:0"} {
+		_, err := redislock.Dial(address, nil)
+		if !errors.Is(err, locks.ErrBadOption) || !strings.Contains(err.Error(), "65535") {
+			t.Errorf("Dial %s: %v, want ErrBadOption that names the ports there are", address, err)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 func Example() {
-	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", ContextTimeoutEnabled: true})
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", ContextTimeoutEnabled: true, DialerRetries: 1})
 	defer client.Close()
 	locker, err := redislock.New(client, &redislock.Options{Prefix: "shop", TTL: 10 * time.Second})
 	if err != nil {
@@ -60,6 +60,7 @@ func ExampleNew_sentinel() {
 		MasterName:            "main",
 		SentinelAddrs:         []string{"10.0.0.1:26379", "10.0.0.2:26379", "10.0.0.3:26379"},
 		ContextTimeoutEnabled: true,
+		DialerRetries:         1,
 	})
 	defer client.Close()
 	locker, err := redislock.New(client, &redislock.Options{WaitReplicas: 1})

@@ -53,7 +53,7 @@ type Locker struct {
 // it. nil options are the defaults. It makes no request. The error is over
 // locks.ErrBadOption.
 func New(client Client, o *Options) (*Locker, error) {
-	if client == nil {
+	if isNil(client) {
 		return nil, badOption(errors.New("the client is nil"))
 	}
 	if _, isRing := client.(*redis.Ring); isRing {
@@ -115,7 +115,7 @@ func (l *Locker) Acquire(ctx context.Context, name string) (*locks.Lease, error)
 
 // TryAcquire takes the lock name if it is free and nobody waits for it, and
 // returns an error over locks.ErrHeld otherwise. It takes at most
-// Options.RequestTimeout.
+// Options.RequestTimeout, and 100 ms more if the server does not answer.
 func (l *Locker) TryAcquire(ctx context.Context, name string) (*locks.Lease, error) {
 	a, end, err := l.begin(ctx, name)
 	if err != nil {

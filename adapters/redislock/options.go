@@ -34,7 +34,8 @@ type Options struct {
 	// its deadline. The default, 0, is no limit.
 	MaxHold time.Duration
 
-	// RequestTimeout bounds each request, and with that TryAcquire. It must be
+	// RequestTimeout bounds each request, and with that TryAcquire, but for 100 ms
+	// in which an attempt that fails takes back what the server may have of it. It must be
 	// shorter than TTL. The default is a third of TTL and at most 3 s.
 	RequestTimeout time.Duration
 

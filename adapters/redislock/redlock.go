@@ -101,9 +101,10 @@ func NewRedlock(clients []Client, o *RedlockOptions) (*Redlock, error) {
 }
 
 func checkRedlockClient(i int, client Client, before []Client) error {
-	switch client.(type) {
-	case nil:
+	if isNil(client) {
 		return badOption(fmt.Errorf("the client of server %d is nil", i+1))
+	}
+	switch client.(type) {
 	case *redis.Ring, *redis.ClusterClient:
 		return badOption(fmt.Errorf("the client of server %d is a %T; use a client of one server each", i+1, client))
 	}
@@ -137,6 +138,9 @@ func DialRedlock(addresses []string, o *RedlockOptions) (*Redlock, error) {
 			// The parser's message may quote a part of the address.
 			return fail(badOption(fmt.Errorf("the address of server %d is not understood; use redis://user:password@host:port/database "+
 				"or rediss://..., with special characters of the password percent-encoded", i+1)))
+		}
+		if err := checkPort(opts); err != nil {
+			return fail(badOption(fmt.Errorf("server %d: %w", i+1, err)))
 		}
 		if j, twice := seen[opts.Addr]; twice {
 			return fail(badOption(fmt.Errorf("servers %d and %d have the same address; list each server once, "+

@@ -69,7 +69,7 @@ func orSilent(errs []error) error {
 	if len(errs) == 0 {
 		return errors.New("the others did not reply in time")
 	}
-	return errors.Join(errs...)
+	return inOrder(errs)
 }
 
 // repair takes the lock again on servers that have it free, after a majority has

@@ -77,6 +77,9 @@ func bounded[T any](ctx context.Context, n *node, request func(context.Context, 
 	defer cancel()
 	value, err := request(ctx, n)
 	n.silent.Store(err != nil && ctx.Err() != nil)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("no reply within %v", n.redlock.nodeTimeout) // no deadline of the caller's
+	}
 	if err != nil {
 		err = n.failed(err)
 	}

@@ -71,7 +71,7 @@ func (r *Redlock) ready(ctx context.Context) error {
 			// have been looked at before that.
 			m, again = motion{}, false
 		case err != nil:
-			return errors.Join(err, away)
+			return inOrder([]error{err, away})
 		case name == "":
 			m = next
 		case next.join != "" && m.join == "":
@@ -234,7 +234,7 @@ func twice(cards []card) error {
 // failures joins the errors of servers into that of an operation, over
 // locks.ErrUnreachable unless all of them say the same other thing.
 func (r *Redlock) failure(op, name string, errs []error) error {
-	err := errors.Join(errs...)
+	err := inOrder(errs)
 	kind := locks.ErrUnreachable
 	for _, k := range []error{locks.ErrUnsupported, locks.ErrBadOption, locks.ErrClosed} {
 		n := 0
@@ -248,4 +248,28 @@ func (r *Redlock) failure(op, name string, errs []error) error {
 		}
 	}
 	return &locks.Error{Op: op, Name: name, Kind: kind, Err: err}
+}
+
+// several are the errors of several servers, on one line.
+type several []error
+
+func (s several) Error() string {
+	texts := make([]string, len(s))
+	for i, err := range s {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (s several) Unwrap() []error { return s }
+
+// inOrder is the errors of servers as one error, or nil. They came as the servers
+// replied, and are shown in the order of their texts, which begin with the number.
+func inOrder(errs []error) error {
+	all := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(all, func(x, y error) int { return strings.Compare(x.Error(), y.Error()) })
+	return several(all)
 }

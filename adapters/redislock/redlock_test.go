@@ -59,6 +59,7 @@ func TestRedlockRefusesClientsThatAreNotOneServerEach(t *testing.T) {
 		want   string
 	}{
 		"nil":            {nil, "server 3 is nil"},
+		"a nil pointer":  {(*redis.Client)(nil), "server 3 is nil"},
 		"a Ring":         {ring, "server 3 is a *redis.Ring"},
 		"a Cluster":      {cluster, "server 3 is a *redis.ClusterClient"},
 		"the second one": {good[1], "servers 2 and 3 have the same client"},
@@ -119,6 +120,7 @@ func TestDialRedlockChecksAddresses(t *testing.T) {
 		"none":         nil,
 		"two":          {"redis://127.0.0.1:1", "redis://127.0.0.1:2"},
 		"empty":        {"redis://127.0.0.1:1", "", "redis://127.0.0.1:3"},
+		"no port":      {"redis://127.0.0.1:1", "redis://127.0.0.1:65536", "redis://127.0.0.1:3"},
 		"no scheme":    {"redis://127.0.0.1:1", "127.0.0.1:2", "redis://127.0.0.1:3"},
 		"one twice":    {"redis://127.0.0.1:1", "redis://127.0.0.1:2", "redis://user:secret-4711@127.0.0.1:1/5"},
 		"bad password": {"redis://user:secret-4711%@127.0.0.1:1", "redis://127.0.0.1:2", "redis://127.0.0.1:3"},

@@ -2,7 +2,6 @@ package redislock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -72,7 +71,7 @@ func (r *Redlock) Verify(ctx context.Context, resource string, t fence.Token) er
 	case late > 0:
 		errs = append(errs, fmt.Errorf("%d did not answer in time", late))
 	}
-	return away(fmt.Errorf("no majority of the servers could be reached: %w", errors.Join(errs...)))
+	return away(fmt.Errorf("no majority of the servers could be reached: %w", inOrder(errs)))
 }
 
 // mayNumber reports whether the lineage is one of the lock, as far as its text

@@ -98,7 +98,7 @@ func (e *UnverifiedError) rest() string {
 	case errors.Is(e.Reason, ErrNoVerifier) && e.Offered.Lineage == "":
 		s += "; a bare number cannot be verified: use the token of a lease"
 	case errors.Is(e.Reason, ErrNoVerifier):
-		s += "; give the guard the Locker that grants this lineage as a verifier, or acquire the lock from one that it has"
+		s += "; give the guard the Locker that grants this lineage as a verifier, or acquire the lock of the same name from one that it has"
 	case errors.Is(e.Reason, ErrNotGranted):
 		s += "; its lease has ended, or the lock service has lost it or never granted it: acquire the lock anew"
 	case errors.Is(e.Reason, ErrNoAnswer):

@@ -3,6 +3,7 @@ package redislock_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -43,6 +44,23 @@ func TestClientWithoutContextTimeoutsDoesNotHoldUpTheCaller(t *testing.T) {
 		}
 	case <-time.After(bounded.Patience):
 		t.Error("Acquire does not notice that its context has ended")
+	}
+}
+
+func TestAcquireThatEndsWithoutAReplyTellsThatTheServiceIsAway(t *testing.T) {
+	t.Parallel()
+	srv := servers.StartRedis(t, nil)
+	l := newLocker(t, newClient(t, srv.Addr()), &redislock.Options{TTL: time.Minute, RequestTimeout: bounded.Patience})
+	bounded.Release(t, bounded.Acquire(t, l, "a"))
+	srv.Pause(t)
+	defer srv.Resume(t)
+	for what, take := range map[string]func(context.Context, string) (*locks.Lease, error){"Acquire": l.Acquire, "TryAcquire": l.TryAcquire} {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		_, err := take(ctx, "a")
+		cancel()
+		if !errors.Is(err, locks.ErrCancelled) || !errors.Is(err, locks.ErrUnreachable) || !strings.Contains(err.Error(), "no reply within") {
+			t.Errorf("%s: %v, want an error over ErrCancelled and ErrUnreachable that tells how long no reply came", what, err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -91,8 +92,11 @@ func TestNoMajorityIsUnreachable(t *testing.T) {
 	bounded.Release(t, bounded.Acquire(t, l, "a"))
 	s.servers[0].Kill(t)
 	s.servers[1].Pause(t)
-	if _, err := l.TryAcquire(bounded.Context(t), "a"); !errors.Is(err, locks.ErrUnreachable) {
+	_, err := l.TryAcquire(bounded.Context(t), "a")
+	if !errors.Is(err, locks.ErrUnreachable) {
 		t.Errorf("TryAcquire with one server: %v, want ErrUnreachable", err)
+	} else if text := err.Error(); strings.Contains(text, "\n") || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("TryAcquire: %q, want one line, and no deadline of the caller's", text)
 	}
 	done := bounded.Acquiring(bounded.Context(t), l, "a")
 	s.servers[0].Start(t)

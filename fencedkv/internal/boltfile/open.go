@@ -75,7 +75,14 @@ func (o *opening) named(err error) error {
 	if errors.As(err, &inUse) || errors.As(err, &corrupt) || errors.As(err, &format) {
 		return err
 	}
-	return fmt.Errorf("fencedkv: open %s: %w", o.path, err)
+	if e := (*fs.PathError)(nil); errors.As(err, &e) && e.Path == o.path && e.Error() == err.Error() {
+		err = e.Err // the path stands there already
+	}
+	remedy := ""
+	if errors.Is(err, fs.ErrPermission) {
+		remedy = "; the process must be able to read and write the file and its directory"
+	}
+	return fmt.Errorf("fencedkv: open %s: %w%s", o.path, err, remedy)
 }
 
 func (o *opening) attempt() (*File, error) {
