@@ -97,7 +97,10 @@ func (a *attempt) unanswered(asked time.Time, err error) error {
 	if err == nil || hopeless(err) || a.ctx.Err() == nil || time.Since(asked) < soon {
 		return nil
 	}
-	return failure("acquire", a.name, fmt.Errorf("no reply within %v", time.Since(asked).Round(time.Millisecond)))
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("no reply within %v", time.Since(asked).Round(time.Millisecond))
+	}
+	return failure("acquire", a.name, err)
 }
 
 // sleep waits for the delay or for the message that it is this attempt's turn.

@@ -126,6 +126,31 @@ func TestKeysAreUsedAgain(t *testing.T) {
 	}
 }
 
+// Also of a waiter that gives up while an older entry of its lease stays.
+func TestTheKeyOfAWaiterIsUsedAgainWhileItsLockIsHeld(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	l := s.dial(t, s.addr, s.long())
+	held := bounded.Acquire(t, l, "a")
+	names := map[string]bool{}
+	for range 10 {
+		ctx, cancel := context.WithCancel(t.Context())
+		waiter := bounded.Acquiring(ctx, l, "a")
+		bounded.Eventually(t, "the waiter's entry", func() bool { return len(s.entries(t, "a")) == 2 })
+		names[s.entries(t, "a")[1].key] = true
+		cancel()
+		if r := bounded.Receive(t, "the waiter", waiter); r.Err == nil {
+			t.Error("a cancelled waiter got the lock")
+		}
+		bounded.Eventually(t, "its entry is gone", func() bool { return len(s.entries(t, "a")) == 1 })
+	}
+	// The client may hear of a removal only when the next one has its key.
+	if len(names) > 3 {
+		t.Errorf("ten waiters, one after the other, had %d keys, want a few", len(names))
+	}
+	bounded.Release(t, held)
+}
+
 // A copy of the removal that arrives late must not hit a later entry, which may
 // have the same key.
 func TestTheRemovalOfAWaiterComparesBeforeItDeletes(t *testing.T) {
